@@ -1,0 +1,292 @@
+"""Loads the mapping tables (`mappings/**/*.toml`) into frozen rows, and refuses an incomplete row.
+
+The format is described in docs/architecture.md, "A mapping row".
+"""
+import ast
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "mappings"
+# Arguments that never change a value on the way to JAX, and arguments that write into something.
+DROPPED = frozenset({"device", "requires_grad", "pin_memory", "layout", "memory_format", "non_blocking", "inplace", "copy", "async"})
+REFUSED = frozenset({"out", "generator"})
+TARGETS = {"flax": ("flax", "jax"), "keras": ("keras", "jax")}  # the variants that a target reads, first ones first
+KINDS = ("function", "attribute", "noop")
+ROW_KEYS = {"torch", "also", "methods", "kind", "signature", "returns", "note", "call", "support", "state", "case", "attributes", "jax", "flax", "keras", "inplace"}
+VARIANT_KEYS = {"when", "to", "pin", "drop", "reject", "cast", "deviates", "reason", "pick", "note", "returns", "limits"}
+
+
+class TableError(ValueError):
+    """A row that breaks the law of the tables; the message names the file and the row."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of PyTorch's signature; `default` is source text, None where it is required."""
+
+    name: str
+    kind: str  # "positional", "keyword", "variadic", "keywords"
+    default: str | None = None
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One entry of `when`: the argument equals one of `literals`, or satisfies `predicate` (or, `negated`, does not)."""
+
+    parameter: str
+    literals: tuple[str, ...] = ()
+    predicate: str = ""
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to write an operator in the target."""
+
+    to: str
+    when: tuple[Condition, ...] = ()
+    pin: frozenset[str] = frozenset()
+    drop: frozenset[str] = frozenset()
+    reject: frozenset[str] = frozenset()
+    cast: Mapping[str, str] = field(default_factory=dict)
+    pick: Mapping[str, str] = field(default_factory=dict)
+    deviates: str = ""
+    reason: str = ""
+    returns: str = ""
+
+    @cached_property
+    def template(self) -> ast.expr:
+        """`to` as a tree."""
+        return template(self.to)
+
+
+@cache
+def template(text: str) -> ast.expr:
+    """A template as a tree; its nodes' columns index `text`."""
+    return ast.parse(text, mode="eval").body
+
+
+@dataclass(frozen=True)
+class Row:
+    """An operator or layer of PyTorch and what it becomes. `variants` is by target family: "jax", "flax", "keras"."""
+
+    torch: str
+    also: tuple[str, ...]
+    methods: tuple[str, ...]
+    kind: str  # "function", "attribute", "noop", "layer", "constant"
+    signature: str
+    returns: str
+    note: str
+    variants: Mapping[str, tuple[Variant, ...]]
+    support: str = ""
+    state: Mapping[str, str] = field(default_factory=dict)
+    call: str = ""
+    cases: tuple[Mapping[str, Any], ...] = ()
+    file: str = ""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters of `signature`."""
+        return parameters(self.signature)
+
+    def for_target(self, target: str) -> tuple[Variant, ...]:
+        """The variants that a target tries, in order."""
+        return tuple(v for family in TARGETS[target] for v in self.variants.get(family, ()))
+
+
+@cache
+def parameters(signature: str) -> tuple[Parameter, ...]:
+    """Reads "(input, *, dim=-1)"."""
+    a = ast.parse(f"def f{signature}: pass").body[0].args  # type: ignore[attr-defined]
+    plain = a.posonlyargs + a.args
+    defaults: list[ast.expr | None] = [None] * (len(plain) - len(a.defaults)) + a.defaults
+    found = [Parameter(p.arg, "positional", _text(d)) for p, d in zip(plain, defaults, strict=True)]
+    if a.vararg:
+        found.append(Parameter(a.vararg.arg, "variadic"))
+    found += [Parameter(p.arg, "keyword", _text(d)) for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True)]
+    if a.kwarg:
+        found.append(Parameter(a.kwarg.arg, "keywords"))
+    return tuple(found)
+
+
+def _text(node: ast.expr | None) -> str | None:
+    return None if node is None else ast.unparse(node)
+
+
+@dataclass(frozen=True)
+class Table:
+    """All rows, by dotted name and by Tensor method or attribute."""
+
+    rows: tuple[Row, ...]
+    by_name: Mapping[str, Row]
+    by_method: Mapping[str, Row]
+    by_attribute: Mapping[str, Row]
+
+    def get(self, dotted: str) -> Row | None:
+        """The row of a dotted PyTorch name."""
+        return self.by_name.get(dotted)
+
+
+def _strings(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value or ())
+
+
+def _condition(name: str, text: Any) -> Condition:
+    if isinstance(text, list):
+        return Condition(name, literals=tuple(_literal(t) for t in text))
+    words = str(text).split()
+    if words[0] in ("is", "not") and len(words) > 1:
+        return Condition(name, predicate=" ".join(words[1:]), negated=words[0] == "not")
+    return Condition(name, literals=(_literal(text),))
+
+
+def _literal(text: Any) -> str:
+    return ast.unparse(ast.parse(str(text), mode="eval"))
+
+
+def _variant(raw: Mapping[str, Any], where: str) -> Variant:
+    if unknown := set(raw) - VARIANT_KEYS:
+        raise TableError(f"{where}: unknown keys in a variant: {', '.join(sorted(unknown))}")
+    if ("to" in raw) == ("reason" in raw):
+        raise TableError(f"{where}: a variant has either `to` or `reason`")
+    return Variant(
+        to=raw.get("to", ""),
+        when=tuple(_condition(k, v) for k, v in raw.get("when", {}).items()),
+        pin=frozenset(_strings(raw.get("pin"))),
+        drop=frozenset(_strings(raw.get("drop"))),
+        reject=frozenset(_strings(raw.get("reject"))),
+        cast=raw.get("cast", {}),
+        pick=raw.get("pick", {}),
+        deviates=raw.get("deviates", ""),
+        reason=raw.get("reason", ""),
+        returns=raw.get("returns", ""),
+    )
+
+
+def holes(text: str, names: Iterable[str]) -> frozenset[str]:
+    """The parameters that a template mentions."""
+    wanted = set(names)
+    return frozenset(n.id for n in ast.walk(template(text)) if isinstance(n, ast.Name) and n.id in wanted)
+
+
+def _check_law(row: Row, where: str) -> None:
+    names = [p.name for p in row.parameters]
+    for family, variants in row.variants.items():
+        for v in variants:
+            if v.reason:
+                continue
+            used = holes(v.to, names)
+            accounted = used | v.drop | v.reject | {c.parameter for c in v.when} | DROPPED | REFUSED
+            if lost := [n for n in names if n not in accounted]:
+                raise TableError(f"{where}, {family}: `{v.to}` does not account for {', '.join(lost)}")
+            if twice := (used & v.drop) | (used & v.reject):
+                raise TableError(f"{where}, {family}: {', '.join(sorted(twice))} both used and dropped")
+            if strange := (v.pin | v.drop | v.reject | set(v.cast) | {c.parameter for c in v.when}) - set(names):
+                raise TableError(f"{where}, {family}: not in the signature: {', '.join(sorted(strange))}")
+
+
+def _row(raw: Mapping[str, Any], kind: str, file: str) -> Row:
+    where = f"{file}: {raw.get('torch', '?')}"
+    if unknown := set(raw) - ROW_KEYS:
+        raise TableError(f"{where}: unknown keys: {', '.join(sorted(unknown))}")
+    variants = {}
+    for family in ("jax", "flax", "keras"):
+        given = raw.get(family, [])
+        if given:
+            variants[family] = tuple(_variant(v, where) for v in (given if isinstance(given, list) else [given]))
+    row = Row(
+        torch=raw["torch"],
+        also=_strings(raw.get("also")),
+        methods=_strings(raw.get("methods")),
+        kind=raw.get("kind", kind),
+        signature=raw.get("signature", "(input)"),
+        returns=raw.get("returns", "module" if kind == "layer" else "same"),
+        note=raw.get("note", ""),
+        variants=variants,
+        support=raw.get("support", ""),
+        state=raw.get("state", {}),
+        call=raw.get("call", "(input)"),
+        cases=tuple(raw.get("case", ())),
+        file=file,
+        attributes=raw.get("attributes", {}),
+    )
+    try:
+        _check_law(row, where)
+    except SyntaxError as e:
+        raise TableError(f"{where}: {e.msg}: {e.text}") from None
+    return row
+
+
+def _constant(raw: Mapping[str, Any], file: str) -> Row:
+    texts = {f: raw[f] for f in ("jax", "flax", "keras") if f in raw}
+    if "to" in raw:
+        texts.setdefault("jax", raw["to"])
+    if not texts:
+        raise TableError(f"{file}: {raw.get('torch', '?')}: a constant needs `to`")
+    return Row(
+        torch=raw["torch"], also=_strings(raw.get("also")), methods=(), kind="constant", signature="()", returns=raw.get("returns", "unknown"),
+        note=raw.get("note", ""), variants={f: (Variant(to=t),) for f, t in texts.items()}, file=file,
+    )
+
+
+def read(text: str, file: str) -> list[Row]:
+    """The rows of one TOML text. Raises TableError with the file and the row."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as e:
+        raise TableError(f"{file}: {e}") from None
+    if unknown := set(data) - {"op", "layer", "constant"}:
+        raise TableError(f"{file}: unknown tables: {', '.join(sorted(unknown))}")
+    rows = [_row(r, "function", file) for r in data.get("op", ())]
+    rows += [_row(r, "layer", file) for r in data.get("layer", ())]
+    return rows + [_constant(r, file) for r in data.get("constant", ())]
+
+
+def build(rows: Iterable[Row]) -> Table:
+    """An index over rows. Raises TableError where two rows claim a name."""
+    rows = tuple(rows)
+    names: dict[str, Row] = {}
+    methods: dict[str, Row] = {}
+    attributes: dict[str, Row] = {}
+    for row in rows:
+        for name in (row.torch, *row.also):
+            _claim(names, name, row)
+        for name in row.methods:
+            _claim(attributes if row.kind == "attribute" else methods, name, row)
+    return Table(rows, names, methods, attributes)
+
+
+def _claim(index: dict[str, Row], name: str, row: Row) -> None:
+    if other := index.get(name):
+        raise TableError(f"{row.file}: {row.torch}: `{name}` is already a name of {other.torch} in {other.file}")
+    index[name] = row
+
+
+def load(extra: Iterable[Path] = ()) -> Table:
+    """The tables of the project, and a user's own files after them."""
+    rows = []
+    for path in [*sorted(FOLDER.rglob("*.toml")), *extra]:
+        rows += read(path.read_text(encoding="utf-8"), str(path.relative_to(FOLDER) if path.is_relative_to(FOLDER) else path))
+    return build(rows)
+
+
+@cache
+def standard() -> Table:
+    """The tables that come with the project, read once."""
+    return load()
+
+
+def state_axes(text: str) -> tuple[str, tuple[int, ...] | None]:
+    """Reads "kernel: i o -> o i": the attribute, and the axes that transpose PyTorch's tensor to it (None: as it is)."""
+    attribute, _, axes = text.partition(":")
+    if not axes:
+        return attribute.strip(), None
+    ours, _, theirs = axes.partition("->")
+    letters = re.findall(r"\w+", theirs)
+    return attribute.strip(), tuple(letters.index(letter) for letter in re.findall(r"\w+", ours))
