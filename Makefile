@@ -1,0 +1,39 @@
+# `make demo` and `make test` work on a fresh machine with Python 3.11+, git and make: they create .venv first.
+PYTHON ?= python3
+VENV ?= .venv
+PY := $(VENV)/bin/python
+PYTEST_ARGS ?= -n auto --dist loadfile
+CASE ?= resnet
+
+export JAX_PLATFORMS ?= cpu
+export KERAS_BACKEND = jax
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: demo test lint fixtures docs clean
+
+demo: $(VENV)/ready
+	$(VENV)/bin/migrate convert fixtures/$(CASE)/torch.py -o build/demo --force --check
+
+test: $(VENV)/ready
+	$(PY) -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/ready
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+
+# After a change that is meant: the golden output of fixtures/, to be read in the diff before it is committed.
+fixtures: $(VENV)/ready
+	$(PY) tests/update_fixtures.py
+
+docs: $(VENV)/ready
+	$(PY) -m migrate.report.pages docs/diagnostics.md
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "migrate needs Python 3.11 or newer; set PYTHON=")'
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist
