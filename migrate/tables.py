@@ -44,7 +44,7 @@ class Condition:
     negated: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Variant:
     """One way to write an operator in the target."""
 
@@ -71,7 +71,7 @@ def template(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Row:
     """An operator or layer of PyTorch and what it becomes. `variants` is by target family: "jax", "flax", "keras"."""
 
@@ -119,7 +119,7 @@ def _text(node: ast.expr | None) -> str | None:
     return None if node is None else ast.unparse(node)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """All rows, by dotted name and by Tensor method or attribute."""
 

@@ -1,0 +1,279 @@
+"""The classes and functions of all files of a unit: bases, module or not, methods, attributes and what is assigned to them."""
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from migrate.source.names import FunctionNode, Names
+from migrate.source.text import Source
+from migrate.tables import Row, Table
+
+MODULE = "torch.nn.Module"
+# Classes of PyTorch that are modules without being layers with a row of their own.
+CONTAINERS = frozenset({MODULE, "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList", "torch.nn.ParameterDict"})
+MODULE_BASES = {"torch.jit.ScriptModule": MODULE, "pytorch_lightning.LightningModule": MODULE, "lightning.LightningModule": MODULE}
+
+
+@dataclass(eq=False)
+class FunctionInfo:
+    """A function or method. `owner` is its class. `builds`: makes modules, so it takes `rngs`; `draws`: uses random numbers."""
+
+    name: str
+    node: FunctionNode
+    file: "FileInfo"
+    owner: "ClassInfo | None" = None
+    builds: bool = False
+    draws: bool = False
+
+    @property
+    def is_static(self) -> bool:
+        """A staticmethod."""
+        return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in self.node.decorator_list)
+
+    @property
+    def is_classmethod(self) -> bool:
+        """A classmethod."""
+        return any(isinstance(d, ast.Name) and d.id == "classmethod" for d in self.node.decorator_list)
+
+    @property
+    def is_property(self) -> bool:
+        """A property or cached property."""
+        return any(ast.unparse(d).split(".")[-1] in ("property", "cached_property", "setter") for d in self.node.decorator_list)
+
+    @property
+    def parameters(self) -> list[ast.arg]:
+        """Positional parameters without `self` or `cls`."""
+        plain = self.node.args.posonlyargs + self.node.args.args
+        return plain[1:] if self.owner is not None and not self.is_static and plain else plain
+
+    @property
+    def self_name(self) -> str | None:
+        """What the method calls its object."""
+        plain = self.node.args.posonlyargs + self.node.args.args
+        return plain[0].arg if self.owner is not None and not self.is_static and not self.is_classmethod and plain else None
+
+    def default(self, name: str) -> ast.expr | None:
+        """The default of a parameter."""
+        a = self.node.args
+        plain = a.posonlyargs + a.args
+        for p, d in zip(plain[len(plain) - len(a.defaults) :], a.defaults, strict=True):
+            if p.arg == name:
+                return d
+        for p, kd in zip(a.kwonlyargs, a.kw_defaults, strict=True):
+            if p.arg == name:
+                return kd
+        return None
+
+
+@dataclass(eq=False)
+class Assignment:
+    """`self.name = value` in a method. `value` is None where the target is unpacked, looped over or augmented."""
+
+    method: FunctionInfo
+    target: ast.expr
+    value: ast.expr | None
+    statement: ast.stmt
+
+
+@dataclass(eq=False)
+class ClassInfo:
+    """A class. `bases` holds ClassInfo (local), Row (a layer) or a dotted name for each base."""
+
+    name: str
+    node: ast.ClassDef
+    file: "FileInfo"
+    dotted: str
+    bases: list["ClassInfo | Row | str"] = field(default_factory=list)
+    methods: dict[str, FunctionInfo] = field(default_factory=dict)
+    attributes: dict[str, list[Assignment]] = field(default_factory=dict)
+    body: dict[str, ast.expr | None] = field(default_factory=dict)
+    annotations: dict[str, ast.expr] = field(default_factory=dict)
+    traits: set[str] = field(default_factory=set)
+
+    def mro(self) -> Iterator["ClassInfo"]:
+        """The class and its local bases, nearest first (depth first; good enough for look-ups)."""
+        seen: set[int] = set()
+        stack = [self]
+        while stack:
+            at = stack.pop(0)
+            if id(at) not in seen:
+                seen.add(id(at))
+                yield at
+                stack[:0] = [b for b in at.bases if isinstance(b, ClassInfo)]
+
+    def foreign(self) -> list["Row | str"]:
+        """The bases that are not local, of the class and its local bases."""
+        return [b for c in self.mro() for b in c.bases if not isinstance(b, ClassInfo)]
+
+    @property
+    def is_module(self) -> bool:
+        """Whether it is a torch.nn.Module."""
+        return any(isinstance(b, Row) or b in CONTAINERS or b in MODULE_BASES for b in self.foreign())
+
+    @property
+    def layer(self) -> Row | None:
+        """The layer that it extends, if it extends one."""
+        return next((b for b in self.foreign() if isinstance(b, Row)), None)
+
+    def method(self, name: str) -> FunctionInfo | None:
+        """A method, the class's own or inherited from a local class."""
+        return next((c.methods[name] for c in self.mro() if name in c.methods), None)
+
+    def assigned(self, name: str) -> list[Assignment]:
+        """All assignments to an attribute, those of local bases included."""
+        return [a for c in self.mro() for a in c.attributes.get(name, ())]
+
+
+@dataclass(eq=False)
+class FileInfo:
+    """One file of a unit."""
+
+    source: Source
+    names: Names
+    module: str
+    classes: list[ClassInfo] = field(default_factory=list)
+    functions: list[FunctionInfo] = field(default_factory=list)  # methods and nested functions included
+    by_node: dict[ast.AST, ClassInfo | FunctionInfo] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Unit:
+    """All files that are converted together."""
+
+    table: Table
+    files: dict[str, FileInfo] = field(default_factory=dict)
+    subclasses: dict[ClassInfo, list[ClassInfo]] = field(default_factory=dict)
+
+    def add(self, source: Source, module: str = "", package: bool = False) -> FileInfo:
+        """Indexes a file."""
+        file = FileInfo(source, Names(source, module, package), module)
+        self.files[module] = file
+        _index(file)
+        return file
+
+    def link(self) -> None:
+        """Resolves the bases of all classes, once every file is added."""
+        for file in self.files.values():
+            for c in file.classes:
+                c.bases = [b for b in (self._base(file, e) for e in c.node.bases) if b is not None]
+        for file in self.files.values():
+            for c in file.classes:
+                for b in c.bases:
+                    if isinstance(b, ClassInfo):
+                        self.subclasses.setdefault(b, []).append(c)
+
+    def _base(self, file: FileInfo, node: ast.expr) -> "ClassInfo | Row | str | None":
+        if isinstance(node, ast.Subscript):  # Generic[T]
+            node = node.value
+        found = self.resolve(file, node)
+        return found if not isinstance(found, FunctionInfo) else None
+
+    def resolve(self, file: FileInfo, node: ast.expr) -> "ClassInfo | FunctionInfo | Row | str | None":
+        """What a name or dotted expression means: a local class or function, a row, or a foreign dotted name."""
+        if isinstance(node, ast.Name):
+            bound = file.names.lookup(node)
+            local = [b for b in bound if b.kind in ("class", "function")]
+            if local and len(bound) == len(local):
+                return file.by_node.get(local[-1].node)
+            if not bound and file.names.top.stars:
+                for dotted in file.names.candidates(node.id):
+                    found = self.named(dotted)
+                    if found is not None and not isinstance(found, str):
+                        return found
+            if len(bound) == 1 and bound[0].kind == "assign" and isinstance(bound[0].value, (ast.Name, ast.Attribute)) and file.names.dotted(bound[0].value):
+                return None  # an alias: a value, not the thing itself
+        dotted = file.names.dotted(node)
+        if dotted is None and isinstance(node, ast.Attribute):
+            return self._attribute(file, node)
+        return self.named(dotted) if dotted else None
+
+    def _attribute(self, file: FileInfo, node: ast.Attribute) -> "ClassInfo | FunctionInfo | None":
+        """`Outer.Inner` or `Class.method`."""
+        outer = self.resolve(file, node.value) if isinstance(node.value, (ast.Name, ast.Attribute)) else None
+        if not isinstance(outer, ClassInfo):
+            return None
+        if node.attr in outer.methods:
+            return outer.methods[node.attr]
+        return next((c for c in outer.file.classes if outer.file.source.parents.get(c.node) is outer.node and c.name == node.attr), None)
+
+    def named(self, dotted: str, depth: int = 0) -> "ClassInfo | FunctionInfo | Row | str":
+        """What a full dotted name means; re-exports are followed."""
+        module, _, name = dotted.rpartition(".")
+        file = self.files.get(module)
+        if file is not None and name and depth < 20:
+            bound = file.names.top.bindings.get(name, [])
+            for b in reversed(bound):
+                if b.kind in ("class", "function"):
+                    return file.by_node.get(b.node, dotted)
+                if b.kind == "import" and b.dotted != dotted:
+                    return self.named(b.dotted, depth + 1)
+            if not bound:
+                for star in file.names.top.stars:
+                    found = self.named(f"{star}.{name}", depth + 1)
+                    if not isinstance(found, str):
+                        return found
+        canonical = self.canonical(dotted)
+        return self.table.get(canonical) or canonical
+
+    def canonical(self, dotted: str) -> str:
+        """`torch.nn.modules.conv.Conv2d` is `torch.nn.Conv2d`."""
+        if dotted.startswith("torch.nn.modules."):
+            return f"torch.nn.{dotted.rpartition('.')[2]}"
+        return MODULE_BASES.get(dotted, dotted)
+
+
+def _index(file: FileInfo) -> None:
+    """Finds the classes and functions of a file, nested ones included."""
+    stack: list[tuple[ast.AST, ClassInfo | None]] = [(file.source.tree, None)]
+    while stack:
+        node, owner = stack.pop()
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ClassDef):
+                info = ClassInfo(child.name, child, file, f"{file.module}.{child.name}" if file.module else child.name)
+                file.classes.append(info)
+                file.by_node[child] = info
+                _class_body(info)
+                stack.append((child, info))
+            elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                function = FunctionInfo(child.name, child, file, owner)
+                file.functions.append(function)
+                file.by_node[child] = function
+                if owner is not None:
+                    owner.methods[child.name] = function
+                    _attributes(owner, function)
+                stack.append((child, None))
+            elif isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):
+                stack.append((child, owner))
+    file.classes.sort(key=lambda c: (c.node.lineno, c.node.col_offset))
+    file.functions.sort(key=lambda f: (f.node.lineno, f.node.col_offset))
+
+
+def _class_body(info: ClassInfo) -> None:
+    for s in info.node.body:
+        if isinstance(s, ast.Assign):
+            for t in s.targets:
+                if isinstance(t, ast.Name):
+                    info.body[t.id] = s.value
+        elif isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name):
+            info.annotations[s.target.id] = s.annotation
+            if s.value is not None:
+                info.body[s.target.id] = s.value
+
+
+def _attributes(owner: ClassInfo, method: FunctionInfo) -> None:
+    """Records `self.x = ...` of a method, its nested functions included."""
+    name = method.self_name
+    if name is None:
+        return
+    parents = owner.file.source.parents
+    for node in ast.walk(method.node):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, (ast.Store, ast.Del)) and isinstance(node.value, ast.Name) and node.value.id == name:
+            parent = parents[node]
+            value = None
+            if isinstance(parent, ast.Assign) and node in parent.targets:
+                value = parent.value
+            elif isinstance(parent, ast.AnnAssign):
+                value = parent.value
+            elif isinstance(parent, ast.Tuple) and isinstance(up := parents[parent], ast.Assign) and isinstance(up.value, ast.Tuple):
+                if len(up.value.elts) == len(parent.elts):
+                    value = up.value.elts[parent.elts.index(node)]
+            owner.attributes.setdefault(node.attr, []).append(Assignment(method, node, value, owner.file.source.statement(node)))

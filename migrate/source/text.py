@@ -1,0 +1,156 @@
+"""A source file: its text, its tree, and where each node of the tree stands in the text."""
+import ast
+import io
+import tokenize
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from functools import cached_property
+
+
+class SourceError(ValueError):
+    """A file that can't be read as Python; the message says where and why."""
+
+    def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
+@dataclass(eq=False)
+class Source:
+    """A parsed file. `text` uses "\\n" only; `newline` is what the file used. Spans are (start, end) offsets in `text`."""
+
+    filename: str
+    text: str
+    tree: ast.Module
+    newline: str = "\n"
+    encoding: str = "utf-8"
+    parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        starts = [0]
+        for line in self.text.splitlines(keepends=True) if "\f" not in self.text and "\x1c" not in self.text else io.StringIO(self.text):
+            starts.append(starts[-1] + len(line))
+        return starts
+
+    @cached_property
+    def _ascii(self) -> bool:
+        return self.text.isascii()
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a 1-based line and a 0-based column in UTF-8 bytes, as `ast` gives them."""
+        start = self._starts[line - 1]
+        if self._ascii:
+            return start + column
+        text = self.text[start : start + column]  # a character is at least one byte
+        while len(text.encode()) > column:
+            text = text[: len(text) - max(1, (len(text.encode()) - column) // 4)]
+        return start + len(text)
+
+    def start(self, node: ast.AST) -> int:
+        """Where a node starts; a definition at its first decorator, a module at 0."""
+        if isinstance(node, ast.Module):
+            return 0
+        if decorators := getattr(node, "decorator_list", None):
+            return self.text.rfind("@", 0, self.start(decorators[0]))
+        return self.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+
+    def end(self, node: ast.AST) -> int:
+        """Where a node ends."""
+        if isinstance(node, ast.Module):
+            return len(self.text)
+        return self.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """Start and end of a node."""
+        return self.start(node), self.end(node)
+
+    def segment(self, node: ast.AST) -> str:
+        """The original text of a node."""
+        return self.text[self.start(node) : self.end(node)]
+
+    def line_of(self, offset: int) -> int:
+        """The 1-based line of an offset."""
+        return bisect_right(self._starts, offset)
+
+    def line_start(self, offset: int) -> int:
+        """The offset at which the line of `offset` starts."""
+        return self._starts[self.line_of(offset) - 1]
+
+    def line_end(self, offset: int) -> int:
+        """The offset after the newline that ends the line of `offset`."""
+        end = self.text.find("\n", offset)
+        return len(self.text) if end < 0 else end + 1
+
+    def indent(self, node: ast.AST) -> str:
+        """The white space before the line that a node starts on."""
+        start = self.line_start(self.start(node))
+        line = self.text[start : self.start(node)]
+        return line[: len(line) - len(line.lstrip(" \t\f"))]
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """The node around a node."""
+        return self.parents.get(node)
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The statement that a node is part of."""
+        at: ast.AST | None = node
+        while at is not None and not isinstance(at, ast.stmt):
+            at = self.parents.get(at)
+        assert at is not None
+        return at
+
+    def enclosing(self, node: ast.AST, *types: type[ast.AST]) -> ast.AST | None:
+        """The nearest node of one of `types` around a node."""
+        at = self.parents.get(node)
+        while at is not None and not isinstance(at, types):
+            at = self.parents.get(at)
+        return at
+
+    @cached_property
+    def comments(self) -> dict[int, str]:
+        """Comments by line."""
+        found = {}
+        try:
+            for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
+                if token.type == tokenize.COMMENT:
+                    found[token.start[0]] = token.string
+        except (tokenize.TokenError, IndentationError):
+            return found
+        return found
+
+
+def read(text: str | bytes, filename: str) -> Source:
+    """Parses a file. Bytes are decoded as Python would. Raises SourceError."""
+    encoding = "utf-8"
+    if isinstance(text, bytes):
+        try:
+            encoding, _ = tokenize.detect_encoding(io.BytesIO(text).readline)
+            text = text.decode(encoding)
+        except (SyntaxError, UnicodeDecodeError, LookupError) as e:
+            raise SourceError(f"can't be decoded: {e}") from None
+    newline = "\r\n" if "\r\n" in text else "\n"
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    bom = "\ufeff" if text.startswith("\ufeff") else ""
+    text = text[len(bom) :]
+    try:
+        tree = ast.parse(text, filename, type_comments=False)
+    except SyntaxError as e:
+        raise SourceError(f"not valid Python: {e.msg}", e.lineno or 0, e.offset or 0) from None
+    except (ValueError, RecursionError, MemoryError) as e:
+        raise SourceError(f"can't be parsed: {e}") from None
+    source = Source(filename, text, tree, newline, encoding)
+    _link(source)
+    return source
+
+
+def _link(source: Source) -> None:
+    """Fills `parents`, without recursion: expressions may be thousands of levels deep."""
+    parents = source.parents
+    stack: list[ast.AST] = [source.tree]
+    while stack:
+        node = stack.pop()
+        for child in ast.iter_child_nodes(node):
+            parents[child] = node
+            stack.append(child)
