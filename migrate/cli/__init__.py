@@ -1,0 +1,1 @@
+"""The command line: options, printing, exit codes. No logic of its own."""

@@ -1,0 +1,309 @@
+"""Binds a call to a row's signature, picks the variant and fills its template."""
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from migrate.edits import ATOM, LAMBDA, Emitter, Piece, precedence, required
+from migrate.infer.kinds import Kind
+from migrate.tables import DROPPED, REFUSED, Condition, Parameter, Row, Variant, template
+
+ALIASES = {"axis": "dim", "keepdims": "keepdim", "x1": "input", "x2": "other", "axes": "dim"}  # NumPy's names, which PyTorch takes as well
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a call is left as it is."""
+
+    code: str
+    reason: str
+
+
+@dataclass(eq=False)
+class Bound:
+    """The arguments of a call by parameter name. A variadic parameter holds a list of nodes, or one node that is a sequence."""
+
+    row: Row
+    arguments: dict[str, ast.expr | list[ast.expr]] = field(default_factory=dict)
+    receiver: ast.expr | None = None
+
+    def parameter(self, name: str) -> Parameter:
+        """A parameter of the row."""
+        return next(p for p in self.row.parameters if p.name == name)
+
+
+KindOf = Callable[[ast.AST | None], Kind]
+
+
+def bind(row: Row, call: ast.Call, receiver: ast.expr | None, kind_of: KindOf) -> Bound | Refusal:
+    """Which parameter each argument is."""
+    bound = Bound(row, receiver=receiver)
+    positional = [p for p in row.parameters if p.kind == "positional"]
+    variadic = next((p for p in row.parameters if p.kind == "variadic"), None)
+    args: list[ast.expr] = [*([receiver] if receiver is not None else []), *call.args]
+    plain, rest = args[: len(positional)], args[len(positional) :]
+    if any(isinstance(a, ast.Starred) for a in plain):
+        return Refusal("MIG305", f"{row.torch} is called with `*` arguments")
+    bound.arguments.update({p.name: a for p, a in zip(positional, plain, strict=False)})
+    if rest and variadic is None:
+        return Refusal("MIG302", f"{row.torch} takes {len(positional)} positional arguments, {len(args)} are given")
+    if rest and variadic is not None:
+        single = len(rest) == 1 and not isinstance(rest[0], ast.Starred) and not kind_of(rest[0]).is_number and not kind_of(rest[0]).is_tensor
+        single = single and not isinstance(rest[0], ast.Constant) and not (isinstance(rest[0], ast.UnaryOp) and isinstance(rest[0].operand, ast.Constant))
+        bound.arguments[variadic.name] = rest[0] if single else rest
+    return _keywords(row, call, bound)
+
+
+def _keywords(row: Row, call: ast.Call, bound: Bound) -> Bound | Refusal:
+    names = {p.name for p in row.parameters}
+    for k in call.keywords:
+        if k.arg is None:
+            return Refusal("MIG305", f"{row.torch} is called with `**` arguments")
+        name = k.arg if k.arg in names else ALIASES.get(k.arg, k.arg)
+        if name in names and name not in bound.arguments:
+            bound.arguments[name] = k.value
+        elif name in bound.arguments:
+            return Refusal("MIG302", f"{row.torch} gets `{name}` twice")
+        elif name in REFUSED:
+            if not _is_none(k.value):
+                return Refusal("MIG302", f"{row.torch}({name}=...): {REFUSED_WHY[name]}")
+        elif name not in DROPPED and not (row.kind == "layer" and name == "dtype"):
+            return Refusal("MIG302", f"{row.torch} has no argument `{name}` here")
+    lost = [p.name for p in row.parameters if p.kind in ("positional", "keyword") and p.default is None and p.name not in bound.arguments]
+    if lost:
+        return Refusal("MIG302", f"{row.torch} is called without `{lost[0]}`")
+    for name in REFUSED & names:
+        if name in bound.arguments and not _is_none(bound.arguments[name]):
+            return Refusal("MIG302", f"{row.torch}({name}=...): {REFUSED_WHY[name]}")
+    return bound
+
+
+REFUSED_WHY = {"out": "JAX arrays cannot be written to; assign the result instead", "generator": "a generator has no counterpart; pass `rngs`"}
+
+
+def _is_none(node: object) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def choose(row: Row, bound: Bound, target: str, kind_of: KindOf) -> Variant | Refusal:
+    """The first variant whose conditions all hold."""
+    variants = row.for_target(target)
+    if not variants:
+        return Refusal("MIG301", f"{row.torch} has no equivalent for this target yet")
+    for v in variants:
+        if not all(_holds(c, bound, kind_of) for c in v.when):
+            continue
+        if given := [n for n in sorted(v.reject) if n in bound.arguments and not _is_default(bound, n)]:
+            return Refusal("MIG302", f"{row.torch}({given[0]}=...) is not supported")
+        if v.reason:
+            return Refusal("MIG302", f"{row.torch}: {v.reason}")
+        return v
+    return Refusal("MIG302", f"{row.torch}: no form for these arguments is known")
+
+
+def _is_default(bound: Bound, name: str) -> bool:
+    given = bound.arguments[name]
+    default = bound.parameter(name).default
+    return isinstance(given, ast.expr) and default is not None and ast.unparse(given) == default
+
+
+def _holds(c: Condition, bound: Bound, kind_of: KindOf) -> bool:
+    given = bound.arguments.get(c.parameter)
+    if c.literals:
+        if given is None:
+            return (bound.parameter(c.parameter).default or "") in c.literals
+        return isinstance(given, ast.expr) and _is_literal(given) and ast.unparse(given) in c.literals
+    decided = predicate(c.predicate, given, bound.parameter(c.parameter).default, kind_of)
+    return decided is not None and decided != c.negated
+
+
+def _is_literal(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant():
+            return True
+        case ast.UnaryOp(op=ast.USub()):
+            return _is_literal(node.operand)
+        case ast.Tuple() | ast.List():
+            return all(map(_is_literal, node.elts))
+    return False
+
+
+def predicate(name: str, given: ast.expr | list[ast.expr] | None, default: str | None, kind_of: KindOf) -> bool | None:
+    """Whether a predicate holds of an argument; None where it can't be told."""
+    if name == "omitted":
+        return given is None
+    if name == "given":
+        return given is not None
+    if given is None:
+        if default is None:
+            return None
+        given = ast.parse(default, mode="eval").body
+    if isinstance(given, list):
+        return name in ("tuple", "literal") if name != "literal" else all(map(_is_literal, given))
+    if name == "literal":
+        return _is_literal(given)
+    if _is_literal(given) or isinstance(given, (ast.Tuple, ast.List)):
+        return _literal_is(name, given)
+    return _kind_is(name, kind_of(given))
+
+
+def _literal_is(name: str, node: ast.expr) -> bool | None:
+    value = node.operand if isinstance(node, ast.UnaryOp) else node
+    if isinstance(value, (ast.Tuple, ast.List)):
+        return name == "tuple" or (name == "list" and isinstance(value, ast.List))
+    assert isinstance(value, ast.Constant)
+    held = value.value
+    match name:
+        case "int":
+            return isinstance(held, int) and not isinstance(held, bool)
+        case "number":
+            return isinstance(held, (int, float)) and not isinstance(held, bool)
+        case "bool":
+            return isinstance(held, bool)
+        case "str":
+            return isinstance(held, str)
+        case "none":
+            return held is None
+        case "float":
+            return isinstance(held, float)
+        case "negative":
+            return isinstance(node, ast.UnaryOp)
+    return False
+
+
+def _kind_is(name: str, kind: Kind) -> bool | None:
+    if kind.is_unknown or kind.optional and name != "none":
+        return None
+    match name:
+        case "tensor":
+            return kind.is_tensor
+        case "bool tensor" | "int tensor" | "float tensor":
+            return None if kind.is_tensor and not kind.dtype else kind.is_tensor and kind.dtype == name.split()[0]
+        case "number":
+            return kind.is_number and kind.tag != "bool"
+        case "int":
+            return kind.tag == "int" if kind.tag != "number" else None
+        case "float":
+            return kind.tag == "float" if kind.tag != "number" else None
+        case "bool" | "str" | "none" | "dtype" | "device" | "list" | "shape":
+            return kind.tag == name if not kind.optional else None
+        case "tuple":
+            return kind.tag in ("tuple", "shape", "list")
+    return None
+
+
+@cache
+def _template_parents(text: str) -> Mapping[ast.AST, ast.AST]:
+    return {c: p for p in ast.walk(template(text)) for c in ast.iter_child_nodes(p)}
+
+
+Rename = Callable[[str], str]
+
+
+@dataclass(eq=False)
+class Filler:
+    """Fills a template: holes with arguments, other names through `rename`."""
+
+    text: str
+    variant: Variant
+    bound: Bound
+    rename: Rename
+    kind_of: KindOf
+    rngs: str = ""
+
+    def fill(self, emitter: Emitter) -> Piece:
+        """The new expression."""
+        root = template(self.text)
+        parents = _template_parents(self.text)
+        out: list[tuple[int, int, str]] = []
+        dropped: list[tuple[int, int]] = []
+        for node in ast.walk(root):
+            if isinstance(node, ast.keyword) and isinstance(node.value, ast.Name) and self._is_hole(node.value.id) and self._left_out(node.value.id):
+                dropped.append(self._span_with_comma(node, parents[node]))
+            elif isinstance(node, ast.Name) and not (isinstance(parents.get(node), ast.Starred) and self._is_variadic(node.id)):
+                out.append(self._name(node, parents.get(node), emitter))
+            elif isinstance(node, ast.Starred) and isinstance(node.value, ast.Name) and self._is_variadic(node.value.id):
+                out.append((node.col_offset, node.end_col_offset or 0, self._spliced(node.value.id, emitter)))
+        if isinstance(root, ast.Name):
+            if self._is_hole(root.id):
+                return self._hole(root.id, emitter)
+            return Piece(out[0][2])
+        kept = [(s, e, t) for s, e, t in out if not any(a <= s and e <= b for a, b in dropped)]
+        edits = sorted([*kept, *((a, b, "") for a, b in dropped)])
+        made, at = [], 0
+        for s, e, t in edits:
+            if s < at:
+                continue
+            made.append(self.text[at:s])
+            made.append(t)
+            at = e
+        made.append(self.text[at:])
+        return Piece("".join(made), precedence(root))
+
+    def _is_hole(self, name: str) -> bool:
+        return any(p.name == name for p in self.bound.row.parameters)
+
+    def _is_variadic(self, name: str) -> bool:
+        return any(p.name == name and p.kind == "variadic" for p in self.bound.row.parameters)
+
+    def _left_out(self, name: str) -> bool:
+        return name not in self.bound.arguments and name not in self.variant.pin
+
+    def _span_with_comma(self, node: ast.keyword, call: ast.AST) -> tuple[int, int]:
+        start, end = node.col_offset, node.end_col_offset or 0
+        before = self.text[:start].rstrip()
+        if before.endswith(","):
+            return len(before) - 1, end
+        after = self.text[end:]
+        if after.lstrip().startswith(","):
+            return start, end + after.index(",") + 1 + (1 if after[after.index(",") + 1 :].startswith(" ") else 0)
+        return start, end
+
+    def _name(self, node: ast.Name, parent: ast.AST | None, emitter: Emitter) -> tuple[int, int, str]:
+        span = node.col_offset, node.end_col_offset or 0
+        if self._is_hole(node.id):
+            return (*span, self._hole(node.id, emitter).at(required(parent, node)))
+        return (*span, self.rngs if node.id == "rngs" else self.rename(node.id))
+
+    def _hole(self, name: str, emitter: Emitter) -> Piece:
+        given = self.bound.arguments.get(name)
+        cast = self.variant.cast.get(name)
+        if given is None:
+            default = self.bound.parameter(name).default or ("()" if self._is_variadic(name) else "None")
+            return Piece(default, precedence(ast.parse(default, mode="eval").body))
+        if isinstance(given, list):
+            parts = [emitter.piece(a).at(LAMBDA) for a in given]
+            return Piece(f"({', '.join(parts)}{',' if len(parts) == 1 else ''})")
+        made = emitter.piece(given)
+        return self._cast(cast, given, made) if cast else made
+
+    def _cast(self, cast: str, node: ast.expr, made: Piece) -> Piece:
+        kind = self.kind_of(node)
+        if cast == "tuple":
+            if isinstance(node, ast.List):
+                inner = made.text.strip()[1:-1].rstrip().rstrip(",")
+                return Piece(f"({inner}{',' if len(node.elts) == 1 else ''})")
+            return Piece(f"tuple({made.text})") if kind.tag == "list" else made
+        if cast == "array":
+            return made if kind.is_tensor and kind.sure else Piece(f"{self.rename('jnp')}.asarray({made.text})")
+        if cast == "pair":
+            if isinstance(node, ast.Constant) and isinstance(node.value, int):
+                return Piece(f"({made.text}, {made.text})")
+            return made if kind.tag in ("tuple", "list", "shape") or isinstance(node, ast.Tuple) else Piece(f"{self.rename('pair')}({made.text})")
+        return made
+
+    def _spliced(self, name: str, emitter: Emitter) -> str:
+        given = self.bound.arguments.get(name)
+        if given is None:
+            return ""
+        if isinstance(given, list):
+            return ", ".join(emitter.piece(a).at(LAMBDA) for a in given)
+        return emitter.piece(given).at(LAMBDA)
+
+
+def template_names(text: str) -> set[str]:
+    """All names of a template."""
+    return {n.id for n in ast.walk(template(text)) if isinstance(n, ast.Name)}
+
+
+__all__ = ["ATOM", "Bound", "Filler", "Refusal", "bind", "choose", "predicate", "template_names"]

@@ -1,0 +1,273 @@
+"""Calls: what they return, and what they tell of the callee's parameters."""
+import ast
+
+from migrate.infer.engine import ONLY_TENSOR, Frame, Inference
+from migrate.infer.expressions import evaluate, iterate, returned
+from migrate.infer.kinds import BOOL, FLOAT, INT, MODULE, NUMBER, NUMPY, SHAPE, STR, TENSOR, UNKNOWN, Kind, join_all, refs
+from migrate.source.modules import ClassInfo, FunctionInfo
+from migrate.tables import Row
+
+# Methods that Python's own types have too: on an unknown receiver they tell nothing.
+PYTHON_METHODS = frozenset(m for t in (str, list, dict, set, bytes, int, float, complex, tuple) for m in dir(t))
+MODULE_METHODS = frozenset("apply to cpu cuda train eval float half double type bfloat16 requires_grad_ zero_grad state_dict parameters share_memory".split())
+BUILTIN_RESULTS = {
+    "len": INT, "int": INT, "float": FLOAT, "str": STR, "bool": BOOL, "isinstance": BOOL, "hasattr": BOOL, "callable": BOOL, "issubclass": BOOL, "any": BOOL, "all": BOOL,
+    "round": NUMBER, "repr": STR, "id": INT, "ord": INT, "chr": STR, "hash": INT, "divmod": Kind("tuple", items=(NUMBER, NUMBER)), "print": Kind("none"),
+}
+CONTAINER_CLASSES = ("torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict")
+
+
+def call(inf: Inference, frame: Frame, node: ast.Call) -> Kind:
+    """The kind of a call's result."""
+    callee = evaluate(inf, frame, node.func)
+    args = [evaluate(inf, frame, a) for a in node.args]
+    keywords = {k.arg: evaluate(inf, frame, k.value) for k in node.keywords}
+    if isinstance(node.func, ast.Attribute):
+        found = _method(inf, frame, node, inf.of(node.func.value), args, keywords)
+        if found is not None:
+            return found
+    return apply(inf, frame, node, callee, args, keywords)
+
+
+def apply(inf: Inference, frame: Frame, node: ast.Call, callee: Kind, args: list[Kind], keywords: dict[str | None, Kind]) -> Kind:
+    """What calling something returns."""
+    match callee.tag:
+        case "class" | "factory":
+            made = [_instance(inf, frame, node, r, args, keywords) for r in refs(callee)]
+            return join_all(made) if made else MODULE
+        case "module":
+            return _forward(inf, node, callee, args, keywords)
+        case "function":
+            return _function(inf, frame, node, callee, args, keywords)
+        case "import":
+            return _imported(inf, frame, node, str(callee.ref), args)
+        case "dtype":
+            return UNKNOWN
+    return UNKNOWN
+
+
+def _instance(inf: Inference, frame: Frame, node: ast.Call, ref: object, args: list[Kind], keywords: dict[str | None, Kind]) -> Kind:
+    if isinstance(ref, ClassInfo):
+        init = ref.method("__init__")
+        if init is not None:
+            _bind(inf, init, node, args, keywords)
+        for name, stated in ref.annotations.items():  # a dataclass
+            if name in keywords and stated is None:
+                continue
+        if not ref.is_module:
+            return Kind("object", ref=ref)
+        return Kind("module", ref=ref, item=_contained(node, args))
+    if isinstance(ref, Row):
+        if ref.torch in CONTAINER_CLASSES:
+            return Kind("module", ref=ref, item=_contained(node, args))
+        return Kind("module", ref=ref)
+    if isinstance(ref, ast.Lambda):
+        return inf.of(ref.body)
+    if isinstance(ref, FunctionInfo):
+        _bind(inf, ref, node, args, keywords)
+        return inf.returns.get(ref, UNKNOWN)
+    return MODULE
+
+
+def _contained(node: ast.Call, args: list[Kind]) -> Kind | None:
+    found = []
+    for a, k in zip(node.args, args, strict=True):
+        if isinstance(a, ast.Starred) or k.tag in ("list", "tuple", "dict"):
+            if k.items == ():
+                continue
+            found.append(k.element)
+        elif k.tag == "module":
+            found.append(k)
+    return join_all(found) if found else None
+
+
+def _forward(inf: Inference, node: ast.Call, callee: Kind, args: list[Kind], keywords: dict[str | None, Kind]) -> Kind:
+    if isinstance(callee.ref, ClassInfo):
+        forward = callee.ref.method("forward") or callee.ref.method("__call__")
+        if forward is not None:
+            _bind(inf, forward, node, args, keywords)
+            return inf.returns.get(forward, UNKNOWN)
+        return TENSOR.but(sure=False) if callee.ref.layer else UNKNOWN
+    if isinstance(callee.ref, Row):
+        if callee.ref.torch in CONTAINER_CLASSES:
+            return _last_of(inf, callee)
+        return returned(callee.ref, args[0] if args else TENSOR) if callee.ref.returns != "module" else TENSOR
+    return TENSOR.but(sure=False)
+
+
+def _last_of(inf: Inference, callee: Kind) -> Kind:
+    """What a Sequential returns: unknown where an element returns something else than a tensor."""
+    item = callee.item
+    if item is not None and isinstance(item.ref, ClassInfo):
+        forward = item.ref.method("forward")
+        return inf.returns.get(forward, UNKNOWN) if forward else UNKNOWN
+    return TENSOR.but(sure=False)
+
+
+def _function(inf: Inference, frame: Frame, node: ast.Call, callee: Kind, args: list[Kind], keywords: dict[str | None, Kind]) -> Kind:
+    ref = callee.ref
+    if isinstance(ref, FunctionInfo):
+        bound = isinstance(node.func, ast.Attribute) and inf.of(node.func.value).tag in ("module", "object")
+        _bind(inf, ref, node, args, keywords, skip_self=ref.owner is not None and not bound and not ref.is_static and not ref.is_classmethod)
+        return inf.returns.get(ref, UNKNOWN)
+    if isinstance(ref, Row):
+        first = args[0] if args else keywords.get("input", TENSOR)
+        return returned(ref, first)
+    if isinstance(ref, ast.Lambda):
+        for p, k in zip(ref.args.args, args, strict=False):
+            if inf.of(p).is_unknown:
+                inf.kinds[p] = k
+    return callee.item or UNKNOWN
+
+
+def _bind(inf: Inference, f: FunctionInfo, node: ast.Call, args: list[Kind], keywords: dict[str | None, Kind], skip_self: bool = False) -> None:
+    """Tells the parameters of a local function what a call passes."""
+    positional = f.parameters
+    at = -1 if skip_self else 0
+    for a, kind in zip(node.args, args, strict=True):
+        if isinstance(a, ast.Starred):
+            for p in positional[max(at, 0) :]:
+                inf.passed(p, kind.element if kind.items is None else UNKNOWN)
+            if f.node.args.vararg:
+                inf.passed(f.node.args.vararg, kind.element)
+            return
+        if 0 <= at < len(positional):
+            inf.passed(positional[at], kind)
+        elif at >= len(positional) and f.node.args.vararg:
+            inf.passed(f.node.args.vararg, kind)
+        at += 1
+    named = {p.arg: p for p in [*positional, *f.node.args.kwonlyargs]}
+    for name, kind in keywords.items():
+        if name is None:
+            continue
+        if name in named:
+            inf.passed(named[name], kind)
+
+
+def _method(inf: Inference, frame: Frame, node: ast.Call, receiver: Kind, args: list[Kind], keywords: dict[str | None, Kind]) -> Kind | None:
+    """The result of a method of something that is no local class; None where it is an ordinary call."""
+    assert isinstance(node.func, ast.Attribute)
+    name = node.func.attr
+    if receiver.is_tensor or receiver.is_unknown and name in ONLY_TENSOR and inf.of(node.func).tag not in ("function", "class", "import"):
+        row = inf.unit.table.by_method.get(name) or inf.unit.table.by_method.get(name.removesuffix("_"))
+        if name == "size":
+            return INT if args or keywords else SHAPE
+        if row is None:
+            return UNKNOWN
+        return returned(row, receiver if receiver.is_tensor else TENSOR)
+    match receiver.tag:
+        case "list" if name in ("append", "insert", "extend") and args and isinstance(node.func.value, ast.Name):
+            added = args[-1].element if name == "extend" else args[-1]
+            held = receiver.but(items=None, item=added if receiver.items == () or receiver.item is None and receiver.items is None else join_all((receiver.element, added)))
+            frame.env[node.func.value.id] = held
+            return Kind("none")
+        case "list" | "tuple" | "dict" | "str" | "set" | "shape":
+            return _container_method(receiver, name)
+        case "module" if not isinstance(receiver.ref, ClassInfo) or receiver.ref.method(name) is None:
+            if name in ("append", "extend", "insert", "add_module", "register_module"):
+                return Kind("none")
+            if name in ("to", "cpu", "cuda", "eval", "train", "float", "half", "double", "requires_grad_", "apply"):
+                return receiver
+            if name in ("parameters", "buffers"):
+                return Kind("list", item=TENSOR.but(variable="param"))
+            if name in ("children", "modules"):
+                return Kind("list", item=MODULE)
+            if name in ("named_parameters", "named_buffers"):
+                return Kind("list", item=Kind("tuple", items=(STR, TENSOR.but(variable="param"))))
+            if name in ("named_children", "named_modules"):
+                return Kind("list", item=Kind("tuple", items=(STR, MODULE)))
+            if name in ("items", "values", "keys"):
+                return _container_method(receiver.but(tag="dict"), name)
+    return None
+
+
+def _container_method(receiver: Kind, name: str) -> Kind:
+    match receiver.tag, name:
+        case "dict", "items":
+            return Kind("list", item=Kind("tuple", items=(UNKNOWN, receiver.element)))
+        case "dict", "values":
+            return Kind("list", item=receiver.element)
+        case "dict", "keys":
+            return Kind("list", item=UNKNOWN)
+        case "dict", ("get" | "pop" | "setdefault"):
+            return receiver.element.but(optional=True)
+        case "list", "pop":
+            return receiver.element
+        case "list", "copy":
+            return receiver
+        case "str", ("split" | "rsplit" | "splitlines"):
+            return Kind("list", item=STR)
+        case "str", ("startswith" | "endswith" | "isdigit"):
+            return BOOL
+        case "str", _:
+            return STR
+        case "shape", "numel":
+            return INT
+        case _, ("index" | "count"):
+            return INT
+    return UNKNOWN
+
+
+def _imported(inf: Inference, frame: Frame, node: ast.Call, name: str, args: list[Kind]) -> Kind:
+    """Builtins and well-known library calls."""
+    module, _, last = name.rpartition(".")
+    if module == "builtins":
+        return _builtin(inf, frame, last, args)
+    if module == "math":
+        return INT if last in ("ceil", "floor", "prod", "gcd", "comb", "factorial") else FLOAT
+    if name in ("copy.deepcopy", "copy.copy", "typing.cast"):
+        return args[-1] if args else UNKNOWN
+    if name.startswith("numpy."):
+        return NUMPY
+    if name == "functools.partial" and args:
+        inner = args[0]
+        if inner.tag in ("class", "factory"):
+            return Kind("factory", ref=refs(inner))
+        return inner
+    if name.startswith("einops."):
+        return TENSOR if last in ("rearrange", "repeat", "reduce", "einsum") else UNKNOWN
+    if name.startswith("torch."):
+        return UNKNOWN
+    return UNKNOWN
+
+
+def _builtin(inf: Inference, frame: Frame, name: str, args: list[Kind]) -> Kind:
+    if name in BUILTIN_RESULTS:
+        return BUILTIN_RESULTS[name]
+    first = args[0] if args else UNKNOWN
+    match name:
+        case "range":
+            return Kind("list", item=INT)
+        case "list" | "tuple" | "sorted" | "reversed" | "set" | "iter":
+            tag = "tuple" if name == "tuple" else "list"
+            if not args:
+                return Kind(tag, items=())
+            return Kind(tag, items=first.items, item=None if first.items is not None else iterate(first))
+        case "dict":
+            return Kind("dict", item=first.item)
+        case "zip":
+            return Kind("list", item=Kind("tuple", items=tuple(iterate(a) for a in args)))
+        case "enumerate":
+            return Kind("list", item=Kind("tuple", items=(INT, iterate(first))))
+        case "map":
+            return Kind("list", item=first.item or _mapped(inf, first))
+        case "filter":
+            return Kind("list", item=args[1].element if len(args) > 1 else UNKNOWN)
+        case "next":
+            return first.element
+        case "sum" | "max" | "min" | "abs" | "pow":
+            kinds = [first.element] if len(args) == 1 and name != "abs" else args
+            return join_all(kinds)
+        case "getattr" if len(args) > 1:
+            return UNKNOWN
+    return UNKNOWN
+
+
+def _mapped(inf: Inference, function: Kind) -> Kind:
+    if isinstance(function.ref, FunctionInfo):
+        return inf.returns.get(function.ref, UNKNOWN)
+    if isinstance(function.ref, Row):
+        return returned(function.ref, TENSOR)
+    if isinstance(function.ref, ast.Lambda):
+        return inf.of(function.ref.body)
+    return UNKNOWN

@@ -1,0 +1,198 @@
+"""Walks every function of a unit, in order, and records the kind of each expression.
+
+Facts travel through assignments, attributes, calls and returns, across files. Two passes: the second sees what the first learned of attributes,
+parameters and results. A name that is assigned on two branches has the join of both.
+"""
+import ast
+from dataclasses import dataclass, field
+
+from migrate.infer.annotations import kind_of
+from migrate.infer.kinds import BOOL, FLOAT, INT, NONE, NUMBER, STR, TENSOR, UNKNOWN, Kind, join, join_all
+from migrate.source.modules import ClassInfo, FileInfo, FunctionInfo, Unit
+from migrate.source.names import FunctionNode
+from migrate.tables import Row
+
+PASSES = 3
+
+
+@dataclass(eq=False)
+class Frame:
+    """Where evaluation stands: the file, the function, its class and what its names hold."""
+
+    file: FileInfo
+    function: FunctionInfo | None = None
+    owner: ClassInfo | None = None
+    env: dict[str, Kind] = field(default_factory=dict)
+    outer: "Frame | None" = None
+
+    def lookup(self, name: str) -> Kind | None:
+        """What a local name holds, here or in the functions around."""
+        at: Frame | None = self
+        while at is not None:
+            if name in at.env:
+                return at.env[name]
+            at = at.outer
+        return None
+
+
+class Inference:
+    """The kinds of all expressions of a unit."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.kinds: dict[ast.AST, Kind] = {}
+        self.returns: dict[FunctionInfo, Kind] = {}
+        self.attributes: dict[tuple[ClassInfo, str], Kind] = {}
+        self.arguments: dict[ast.arg, Kind] = {}  # joined over the call sites of the unit
+        self._seen_args: dict[ast.arg, Kind] = {}
+        self.globals: dict[FileInfo, dict[str, Kind]] = {}
+        self.learned: dict[FileInfo, dict[str, Kind]] = {}  # the globals of the pass before
+        self.return_sites: dict[FunctionInfo, dict[ast.Return, Kind]] = {}
+
+    def run(self) -> None:
+        """Fills `kinds`."""
+        from migrate.infer.statements import run_body
+
+        for _ in range(PASSES):
+            self._seen_args = {}
+            self.learned = dict(self.globals)
+            for file in self.unit.files.values():
+                frame = Frame(file)
+                self.globals[file] = frame.env
+                run_body(self, frame, file.source.tree.body)
+            self.arguments = self._seen_args
+            self._attributes()
+
+    def _attributes(self) -> None:
+        """Joins what methods assign to attributes."""
+        for file in self.unit.files.values():
+            for c in file.classes:
+                for name, assignments in c.attributes.items():
+                    kinds = [self.kinds.get(a.target, UNKNOWN) for a in assignments if not isinstance(a.statement, ast.AugAssign)]
+                    if kinds:
+                        self.attributes[c, name] = join_all(kinds)
+
+    def of(self, node: ast.AST | None) -> Kind:
+        """The kind of an expression."""
+        return self.kinds.get(node, UNKNOWN) if node is not None else NONE
+
+    def resolve(self, file: FileInfo, node: ast.expr) -> "ClassInfo | FunctionInfo | Row | str | None":
+        """What a name means."""
+        return self.unit.resolve(file, node)
+
+    def annotation(self, file: FileInfo, node: ast.expr) -> Kind:
+        """The kind that an annotation states."""
+        return kind_of(node, lambda n: self.unit.resolve(file, n))
+
+    def passed(self, arg: ast.arg, kind: Kind) -> None:
+        """Notes an argument of a call site."""
+        if kind.is_unknown and not kind.optional:
+            self._seen_args[arg] = UNKNOWN
+            return
+        old = self._seen_args.get(arg)
+        self._seen_args[arg] = kind if old is None else join(old, kind)
+
+    def attribute(self, owner: ClassInfo, name: str) -> Kind | None:
+        """What `self.name` holds; None where nothing local assigns it."""
+        found = []
+        for c in [*owner.mro(), *self._descendants(owner)]:
+            if (c, name) in self.attributes:
+                found.append(self.attributes[c, name])
+        for c in owner.mro():
+            if name in c.annotations and not found:
+                found.append(self.annotation(c.file, c.annotations[name]))
+            value = c.body.get(name)
+            if value is not None:
+                found.append(self.of(value))
+        return join_all(found) if found else None
+
+    def _descendants(self, owner: ClassInfo) -> list[ClassInfo]:
+        found: list[ClassInfo] = []
+        stack = list(self.unit.subclasses.get(owner, ()))
+        while stack:
+            c = stack.pop()
+            found.append(c)
+            stack += self.unit.subclasses.get(c, ())
+        return found
+
+    def parameter(self, frame: Frame, function: FunctionInfo, p: ast.arg) -> Kind:
+        """The kind of a parameter: its annotation, its call sites and default, else how the body uses it."""
+        stated = self.annotation(frame.file, p.annotation) if p.annotation else UNKNOWN
+        if not stated.is_unknown and stated.tag not in ("list", "tuple", "dict", "module", "object"):
+            return stated
+        default = function.default(p.arg)
+        given = self.arguments.get(p)
+        by_default = self.of(default) if default is not None else None
+        known = [k for k in (given, by_default) if k is not None]
+        kind = join_all(known) if known else UNKNOWN
+        if stated.tag in ("module", "object", "list", "tuple", "dict"):
+            return stated if kind.is_unknown or kind.tag == "none" or kind.tag != stated.tag else kind
+        if kind.is_unknown or kind.tag == "none":
+            used = usage(function.node, p.arg)
+            if not used.is_unknown:
+                return used.but(optional=kind.tag == "none" or kind.optional)
+            if given is None and self._is_forward(function) and default is None:
+                return TENSOR.but(sure=False)
+            if given is None and self._is_forward(function) and kind.tag == "none":
+                return TENSOR.but(sure=False, optional=True)
+        if kind.tag == "none":
+            return UNKNOWN.but(optional=True)
+        return kind
+
+    def _is_forward(self, function: FunctionInfo) -> bool:
+        return function.name == "forward" and function.owner is not None and function.owner.is_module
+
+
+ONLY_TENSOR = frozenset(
+    "size unsqueeze view permute contiguous masked_fill masked_fill_ detach numel expand chunk shape ndim softmax dim sigmoid unsqueeze_ transpose"
+    " new_zeros new_ones new_tensor new_full scatter scatter_ gather index_select log_softmax relu matmul bmm expand_as view_as reshape device is_cuda"
+    " type_as unbind repeat_interleave narrow clamp add_ mul_ requires_grad unfold roll topk norm".split()
+)
+
+
+def usage(function: FunctionNode | ast.Lambda, name: str) -> Kind:
+    """What the body's use of a name tells."""
+    body = function.body if isinstance(function.body, list) else [function.body]
+    parents: dict[ast.AST, ast.AST] = {}
+    uses: list[ast.AST] = []
+    stack: list[ast.AST] = list(body)
+    while stack:
+        node = stack.pop()
+        for child in ast.iter_child_nodes(node):
+            parents[child] = node
+            stack.append(child)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            uses.append(node)
+    for use in uses:
+        parent = parents.get(use)
+        if isinstance(parent, ast.Attribute) and parent.attr in ONLY_TENSOR:
+            return TENSOR.but(sure=False)
+        if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "range" and use in parent.args:
+            return INT
+        if isinstance(parent, ast.Compare) and isinstance(parent.ops[0], (ast.Eq, ast.In)) and _is_text(parent.comparators[0]):
+            return STR
+    return UNKNOWN
+
+
+def _is_text(node: ast.expr) -> bool:
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return bool(node.elts) and all(map(_is_text, node.elts))
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def constant(value: object) -> Kind:
+    """The kind of a literal."""
+    match value:
+        case None:
+            return NONE
+        case bool():
+            return BOOL
+        case int():
+            return INT
+        case float():
+            return FLOAT
+        case str():
+            return STR
+        case complex():
+            return NUMBER
+    return UNKNOWN

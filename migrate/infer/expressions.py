@@ -1,0 +1,323 @@
+"""Expressions: the kind of each, recorded on the way."""
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from migrate.infer.engine import Frame, Inference, constant
+from migrate.infer.kinds import BOOL, BOOL_TENSOR, FLOAT, INT, NAMED, NUMBER, SHAPE, STR, TENSOR, UNKNOWN, Kind, join, join_all
+from migrate.source.modules import ClassInfo, FunctionInfo
+from migrate.tables import Row
+
+
+def evaluate(inf: Inference, frame: Frame, node: ast.expr) -> Kind:
+    """The kind of an expression; its parts are evaluated and recorded too."""
+    handler = _HANDLERS.get(type(node))
+    kind = handler(inf, frame, node) if handler else _children(inf, frame, node)
+    inf.kinds[node] = kind
+    return kind
+
+
+def iterate(kind: Kind) -> Kind:
+    """What a loop over it yields."""
+    if kind.tag == "module":
+        return kind.item or Kind("module")
+    return kind.element
+
+
+def _children(inf: Inference, frame: Frame, node: ast.expr) -> Kind:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            evaluate(inf, frame, child)
+    return UNKNOWN
+
+
+def _constant(inf: Inference, frame: Frame, node: ast.Constant) -> Kind:
+    return constant(node.value)
+
+
+def _name(inf: Inference, frame: Frame, node: ast.Name) -> Kind:
+    local = frame.lookup(node.id)
+    if local is not None:
+        return local
+    if frame.function is not None or frame.owner is not None:
+        for table in (inf.globals, inf.learned):
+            held = table.get(frame.file, {}).get(node.id)
+            if held is not None:
+                return held
+    return _resolved(inf, inf.resolve(frame.file, node))
+
+
+def _resolved(inf: Inference, found: "ClassInfo | FunctionInfo | Row | str | None") -> Kind:
+    match found:
+        case ClassInfo():
+            return Kind("class", ref=found)
+        case FunctionInfo():
+            return Kind("function", ref=found)
+        case Row(kind="layer"):
+            return Kind("class", ref=found)
+        case Row(kind="constant"):
+            return NAMED.get(found.returns, UNKNOWN)
+        case Row():
+            return Kind("function", ref=found)
+        case str():
+            module, _, name = found.rpartition(".")
+            if module in inf.unit.files:
+                return inf.learned.get(inf.unit.files[module], {}).get(name, UNKNOWN)
+            if found == "torch.nn.Module":
+                return Kind("class", ref=found)
+            return Kind("import", ref=found)
+    return UNKNOWN
+
+
+def _attribute(inf: Inference, frame: Frame, node: ast.Attribute) -> Kind:
+    base = evaluate(inf, frame, node.value)
+    if base.tag in ("import", "class", "unknown"):
+        found = inf.resolve(frame.file, node)
+        if found is not None:
+            return _resolved(inf, found)
+    return attribute_of(inf, base, node.attr)
+
+
+def attribute_of(inf: Inference, base: Kind, name: str) -> Kind:
+    """The kind of an attribute of something."""
+    match base.tag:
+        case "tensor":
+            row = inf.unit.table.by_attribute.get(name)
+            if row is not None:
+                return _returns(row, "", base)
+            return Kind("function", ref=inf.unit.table.by_method.get(name)) if name in inf.unit.table.by_method else UNKNOWN
+        case "module" | "object" if isinstance(base.ref, ClassInfo):
+            return _member(inf, base.ref, name)
+        case "module" if isinstance(base.ref, Row):
+            if name in ("weight", "bias") or name in base.ref.state:
+                return TENSOR.but(variable="param", optional=name == "bias")
+            if name in ("running_mean", "running_var"):
+                return TENSOR.but(variable="buffer")
+            return UNKNOWN
+        case "module" if name in ("weight", "bias"):
+            return TENSOR.but(variable="param", optional=True, sure=False)
+        case "class" if isinstance(base.ref, ClassInfo):
+            method = base.ref.method(name)
+            if method is not None:
+                return Kind("function", ref=method)
+            return _member(inf, base.ref, name)
+        case "dict" | "tuple" | "list" | "str":
+            return UNKNOWN
+        case "unknown" if name in ("shape",):
+            return SHAPE
+        case "unknown" if name == "training":
+            return BOOL
+    return UNKNOWN
+
+
+def _member(inf: Inference, owner: ClassInfo, name: str) -> Kind:
+    if name == "training" and owner.is_module and not owner.assigned("training"):
+        return BOOL
+    held = inf.attribute(owner, name)
+    if held is not None:
+        return held
+    method = owner.method(name)
+    if method is not None:
+        return inf.returns.get(method, UNKNOWN) if method.is_property else Kind("function", ref=method)
+    layer = owner.layer
+    if layer is not None and name in ("weight", "bias"):
+        return TENSOR.but(variable="param", optional=name == "bias")
+    return UNKNOWN
+
+
+def _subscript(inf: Inference, frame: Frame, node: ast.Subscript) -> Kind:
+    base = evaluate(inf, frame, node.value)
+    index = evaluate(inf, frame, node.slice)
+    return subscript_of(base, node.slice, index)
+
+
+def subscript_of(base: Kind, index: ast.expr, kind: Kind) -> Kind:
+    """The kind of `base[index]`."""
+    if base.is_tensor:
+        return base.but(variable="", optional=False)
+    if isinstance(index, ast.Slice):
+        return base.but(items=None, item=base.element) if base.items is not None else base
+    if base.items is not None:
+        i = _integer(index)
+        if i is not None and -len(base.items) <= i < len(base.items):
+            return base.items[i]
+    if base.tag == "module":
+        return base.item or Kind("module")
+    return base.element
+
+
+def _integer(node: ast.expr) -> int | None:
+    match node:
+        case ast.Constant(value=int()) if not isinstance(node.value, bool):
+            return int(node.value)  # type: ignore[arg-type]
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int())):
+            return -int(node.operand.value)  # type: ignore[arg-type, attr-defined]
+    return None
+
+
+def _tuple(inf: Inference, frame: Frame, node: ast.Tuple | ast.List) -> Kind:
+    kinds = [evaluate(inf, frame, e) for e in node.elts]
+    tag = "tuple" if isinstance(node, ast.Tuple) else "list"
+    if any(isinstance(e, ast.Starred) for e in node.elts):
+        return Kind(tag, item=join_all([k.element if isinstance(e, ast.Starred) else k for e, k in zip(node.elts, kinds, strict=True)]))
+    return Kind(tag, items=tuple(kinds))
+
+
+def _starred(inf: Inference, frame: Frame, node: ast.Starred) -> Kind:
+    return evaluate(inf, frame, node.value)
+
+
+def _dict(inf: Inference, frame: Frame, node: ast.Dict) -> Kind:
+    for k in node.keys:
+        if k is not None:
+            evaluate(inf, frame, k)
+    kinds = [evaluate(inf, frame, v) for v in node.values]
+    return Kind("dict", item=join_all(kinds) if kinds else None, items=() if not kinds else None)
+
+
+def _binary(inf: Inference, frame: Frame, node: ast.BinOp) -> Kind:
+    a, b = evaluate(inf, frame, node.left), evaluate(inf, frame, node.right)
+    return binary_of(a, b, node.op)
+
+
+def binary_of(a: Kind, b: Kind, op: ast.operator) -> Kind:
+    """The kind of an arithmetic expression."""
+    if a.is_tensor or b.is_tensor:
+        dtypes = [k.dtype or ("float" if k.tag == "float" else "int" if k.tag == "int" else "") for k in (a, b)]
+        if isinstance(op, ast.Div) or "float" in dtypes:
+            dtype = "float"
+        else:
+            dtype = "bool" if dtypes == ["bool", "bool"] else "int" if dtypes[0] and dtypes[1] and "complex" not in dtypes else ""
+        return TENSOR.but(dtype=dtype, sure=a.sure and b.sure)
+    if a.tag in ("list", "tuple", "shape") or b.tag in ("list", "tuple", "shape"):
+        if isinstance(op, ast.Mult):
+            seq = a if a.tag in ("list", "tuple", "shape") else b
+            return seq.but(items=None, item=seq.element if seq.items != () else None)
+        if isinstance(op, ast.Add):
+            if a.items is not None and b.items is not None:
+                return a.but(items=a.items + b.items)
+            return a.but(items=None, item=join(a.element, b.element) if a.items != () else b.element) if a.tag == b.tag else Kind("tuple", item=join(a.element, b.element))
+    if a.tag == "str":
+        return STR
+    if a.is_number and b.is_number:
+        if a.tag == b.tag == "int" and not isinstance(op, (ast.Div, ast.Pow)):
+            return INT
+        return FLOAT if isinstance(op, ast.Div) or "float" in (a.tag, b.tag) else NUMBER
+    if a.tag == "numpy" or b.tag == "numpy":
+        return Kind("numpy")
+    if a.is_unknown and b.is_number and a.sure or b.is_unknown and a.is_number:
+        return UNKNOWN
+    return UNKNOWN
+
+
+def _unary(inf: Inference, frame: Frame, node: ast.UnaryOp) -> Kind:
+    kind = evaluate(inf, frame, node.operand)
+    return BOOL if isinstance(node.op, ast.Not) else kind.but(variable="") if kind.is_tensor else kind
+
+
+def _boolean(inf: Inference, frame: Frame, node: ast.BoolOp) -> Kind:
+    from migrate.infer.statements import narrow
+
+    before = dict(frame.env)
+    kinds = []
+    for v in node.values:
+        kinds.append(evaluate(inf, frame, v))
+        narrow(inf, frame, v, isinstance(node.op, ast.And))
+    frame.env = before if frame.function is not None else frame.env
+    if isinstance(node.op, ast.Or):
+        return join_all([k.but(optional=False) for k in kinds[:-1]] + [kinds[-1]])
+    return kinds[-1] if all(k.tag in ("bool", "tensor") for k in kinds) else join_all(kinds)
+
+
+def _compare(inf: Inference, frame: Frame, node: ast.Compare) -> Kind:
+    kinds = [evaluate(inf, frame, e) for e in (node.left, *node.comparators)]
+    if any(isinstance(o, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for o in node.ops):
+        return BOOL
+    return BOOL_TENSOR if any(k.is_tensor for k in kinds) else BOOL if all(k.is_number or k.tag in ("str", "shape", "none") for k in kinds) else UNKNOWN
+
+
+def _conditional(inf: Inference, frame: Frame, node: ast.IfExp) -> Kind:
+    from migrate.infer.statements import narrow
+
+    evaluate(inf, frame, node.test)
+    before = frame.env
+    frame.env = dict(before)
+    narrow(inf, frame, node.test, True)
+    a = evaluate(inf, frame, node.body)
+    frame.env = dict(before)
+    narrow(inf, frame, node.test, False)
+    b = evaluate(inf, frame, node.orelse)
+    frame.env = before
+    return join(a, b)
+
+
+def _named(inf: Inference, frame: Frame, node: ast.NamedExpr) -> Kind:
+    kind = evaluate(inf, frame, node.value)
+    frame.env[node.target.id] = inf.kinds[node.target] = kind
+    return kind
+
+
+def _comprehension(inf: Inference, frame: Frame, node: Any) -> Kind:
+    from migrate.infer.statements import assign, narrow
+
+    inner = Frame(frame.file, frame.function, frame.owner, {}, frame)
+    for g in node.generators:
+        assign(inf, inner, g.target, iterate(evaluate(inf, inner, g.iter)))
+        for c in g.ifs:
+            evaluate(inf, inner, c)
+            narrow(inf, inner, c, True)
+    if isinstance(node, ast.DictComp):
+        evaluate(inf, inner, node.key)
+        return Kind("dict", item=evaluate(inf, inner, node.value))
+    tag = "set" if isinstance(node, ast.SetComp) else "list"
+    return Kind(tag, item=evaluate(inf, inner, node.elt))
+
+
+def _lambda(inf: Inference, frame: Frame, node: ast.Lambda) -> Kind:
+    from migrate.infer.engine import usage
+
+    inner = Frame(frame.file, frame.function, frame.owner, {}, frame)
+    for d in [*node.args.defaults, *node.args.kw_defaults]:
+        if d is not None:
+            evaluate(inf, frame, d)
+    for p in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]:
+        inner.env[p.arg] = inf.kinds[p] = usage(node, p.arg)
+    for v in (node.args.vararg, node.args.kwarg):
+        if v is not None:
+            inner.env[v.arg] = UNKNOWN
+    body = evaluate(inf, inner, node.body)
+    return Kind("factory", ref=frozenset([node])) if body.tag == "module" else Kind("function", ref=node, item=body)
+
+
+def _joined(inf: Inference, frame: Frame, node: ast.JoinedStr) -> Kind:
+    for v in node.values:
+        if isinstance(v, ast.FormattedValue):
+            evaluate(inf, frame, v.value)
+    return STR
+
+
+def _returns(row: Row, stated: str, first: Kind) -> Kind:
+    name = stated or row.returns
+    if name == "same":
+        return first.but(variable="", optional=False) if first.is_tensor else TENSOR
+    return NAMED.get(name, TENSOR if name.startswith("tensor") else UNKNOWN)
+
+
+def returned(row: Row, first: Kind) -> Kind:
+    """The kind of an operator's result; `first` is its first argument."""
+    return _returns(row, "", first)
+
+
+def _call(inf: Inference, frame: Frame, node: ast.Call) -> Kind:
+    from migrate.infer.calls import call
+
+    return call(inf, frame, node)
+
+
+_HANDLERS: dict[type[ast.expr], Callable[[Inference, Frame, Any], Kind]] = {
+    ast.Constant: _constant, ast.Name: _name, ast.Attribute: _attribute, ast.Subscript: _subscript, ast.Tuple: _tuple, ast.List: _tuple, ast.Starred: _starred,
+    ast.Dict: _dict, ast.BinOp: _binary, ast.UnaryOp: _unary, ast.BoolOp: _boolean, ast.Compare: _compare, ast.IfExp: _conditional, ast.NamedExpr: _named,
+    ast.ListComp: _comprehension, ast.SetComp: _comprehension, ast.GeneratorExp: _comprehension, ast.DictComp: _comprehension, ast.Lambda: _lambda,
+    ast.JoinedStr: _joined, ast.Call: _call,
+}
+__all__ = ["NUMBER", "evaluate", "iterate", "returned"]

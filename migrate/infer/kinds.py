@@ -1,0 +1,138 @@
+"""What an expression is, as far as the code tells."""
+from dataclasses import dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an expression is.
+
+    `tag`: tensor, int, float, number, bool, str, none, shape (a tuple of sizes), list, tuple, dict, set, module (an instance), object (an instance of a local class that is no module),
+    class, function, factory (a callable that makes modules), import, dtype, device, numpy, unknown.
+    `dtype` of a tensor: "bool", "int", "float", "complex" or "". `ref`: the ClassInfo, FunctionInfo, Row or dotted name. `items` of a tuple of known length, `item` of any sequence
+    or mapping. `variable`: "param" or "buffer" where the tensor is held in a variable of the target. `optional`: may be None. `sure` is False where it was assumed.
+    """
+
+    tag: str
+    dtype: str = ""
+    ref: Any = None
+    items: "tuple[Kind, ...] | None" = None
+    item: "Kind | None" = None
+    variable: str = ""
+    optional: bool = False
+    sure: bool = True
+
+    @property
+    def is_tensor(self) -> bool:
+        """A tensor of PyTorch."""
+        return self.tag == "tensor"
+
+    @property
+    def is_unknown(self) -> bool:
+        """Nothing is known."""
+        return self.tag == "unknown"
+
+    @property
+    def is_number(self) -> bool:
+        """A Python number."""
+        return self.tag in ("int", "float", "number", "bool")
+
+    @property
+    def element(self) -> "Kind":
+        """What iterating or indexing by a number gives."""
+        if self.item is not None:
+            return self.item
+        if self.items:
+            return join_all(self.items)
+        return {"tensor": TENSOR, "shape": INT, "str": STR}.get(self.tag, UNKNOWN)
+
+    def but(self, **changes: Any) -> "Kind":
+        """A copy with changes."""
+        return replace(self, **changes)
+
+
+UNKNOWN = Kind("unknown")
+NONE = Kind("none")
+INT = Kind("int")
+FLOAT = Kind("float")
+NUMBER = Kind("number")
+BOOL = Kind("bool")
+STR = Kind("str")
+SHAPE = Kind("shape", item=INT)
+TENSOR = Kind("tensor")
+BOOL_TENSOR = Kind("tensor", dtype="bool")
+INT_TENSOR = Kind("tensor", dtype="int")
+FLOAT_TENSOR = Kind("tensor", dtype="float")
+DTYPE = Kind("dtype")
+DEVICE = Kind("device")
+NUMPY = Kind("numpy")
+MODULE = Kind("module")
+FACTORY = Kind("factory")
+NAMED = {
+    "tensor": TENSOR, "tensor bool": BOOL_TENSOR, "tensor int": INT_TENSOR, "tensor float": FLOAT_TENSOR, "tensor complex": Kind("tensor", dtype="complex"), "number": NUMBER,
+    "int": INT, "float": FLOAT, "bool": BOOL, "shape": SHAPE, "tensors": Kind("tuple", item=TENSOR), "none": NONE, "str": STR, "dtype": DTYPE, "module": MODULE, "device": DEVICE,
+    "list": Kind("list"), "unknown": UNKNOWN, "numpy": NUMPY,
+}
+
+
+def join(a: Kind, b: Kind) -> Kind:
+    """What holds of both: the kind of a value that comes from one of two places."""
+    if a == b:
+        return a
+    if a.tag == "none":
+        return b.but(optional=True)
+    if b.tag == "none":
+        return a.but(optional=True)
+    optional = a.optional or b.optional
+    if a.is_number and b.is_number:
+        return NUMBER.but(optional=optional)
+    if a.tag != b.tag:
+        if {a.tag, b.tag} <= {"class", "function", "factory"}:
+            return Kind("factory", ref=_refs(a) | _refs(b), optional=optional) if _refs(a) and _refs(b) else Kind("factory", optional=optional)
+        if {a.tag, b.tag} <= {"tuple", "list", "shape"}:
+            return Kind("tuple", item=join(a.element, b.element), optional=optional)
+        if {a.tag, b.tag} <= {"module", "function"}:
+            return MODULE.but(optional=optional)
+        return UNKNOWN.but(optional=optional)
+    same_items = a.items is not None and b.items is not None and len(a.items) == len(b.items)
+    return Kind(
+        a.tag,
+        dtype=a.dtype if a.dtype == b.dtype else "",
+        ref=a.ref if a.ref == b.ref else (_refs(a) | _refs(b) if a.tag == "class" else None),
+        items=tuple(join(x, y) for x, y in zip(a.items or (), b.items or (), strict=True)) if same_items else None,
+        item=None if same_items or a.tag not in ("list", "tuple", "dict", "set", "module", "shape") else _item(a, b),
+        variable=a.variable if a.variable == b.variable else "",
+        optional=optional,
+        sure=a.sure and b.sure,
+    )
+
+
+def _item(a: Kind, b: Kind) -> Kind | None:
+    if a.items == ():  # an empty list says nothing of what it will hold
+        return b.element
+    if b.items == ():
+        return a.element
+    if a.item is None and a.items is None or b.item is None and b.items is None:
+        return None
+    return join(a.element, b.element)
+
+
+def _refs(kind: Kind) -> frozenset[Any]:
+    if isinstance(kind.ref, frozenset):
+        return kind.ref
+    return frozenset([kind.ref]) if kind.ref is not None else frozenset()
+
+
+def refs(kind: Kind) -> frozenset[Any]:
+    """What a class or factory may refer to; empty where not all is known."""
+    return _refs(kind)
+
+
+def join_all(kinds: "tuple[Kind, ...] | list[Kind]") -> Kind:
+    """The join of several kinds; UNKNOWN for none."""
+    if not kinds:
+        return UNKNOWN
+    found = kinds[0]
+    for k in kinds[1:]:
+        found = join(found, k)
+    return found

@@ -1,0 +1,234 @@
+"""Statements: what names and attributes hold after them."""
+import ast
+
+from migrate.infer.engine import Frame, Inference
+from migrate.infer.expressions import evaluate, iterate
+from migrate.infer.kinds import NONE, TENSOR, UNKNOWN, Kind, join, join_all
+from migrate.source.modules import ClassInfo, FunctionInfo
+
+
+def run_body(inf: Inference, frame: Frame, body: list[ast.stmt]) -> None:
+    """Runs statements in order."""
+    for s in body:
+        run(inf, frame, s)
+
+
+def run(inf: Inference, frame: Frame, s: ast.stmt) -> None:
+    """Runs one statement."""
+    match s:
+        case ast.Assign():
+            kind = evaluate(inf, frame, s.value)
+            for t in s.targets:
+                assign(inf, frame, t, kind)
+        case ast.AnnAssign():
+            stated = inf.annotation(frame.file, s.annotation)
+            kind = evaluate(inf, frame, s.value) if s.value is not None else stated
+            if kind.is_unknown or (kind.tag in ("list", "dict", "none") and not stated.is_unknown):
+                kind = stated
+            assign(inf, frame, s.target, kind)
+        case ast.AugAssign():
+            _augmented(inf, frame, s)
+        case ast.If():
+            _branches(inf, frame, s)
+        case ast.For() | ast.AsyncFor():
+            assign(inf, frame, s.target, iterate(evaluate(inf, frame, s.iter)))
+            _loop(inf, frame, s.body)
+            run_body(inf, frame, s.orelse)
+        case ast.While():
+            evaluate(inf, frame, s.test)
+            _loop(inf, frame, s.body)
+            run_body(inf, frame, s.orelse)
+        case ast.With() | ast.AsyncWith():
+            for item in s.items:
+                kind = evaluate(inf, frame, item.context_expr)
+                if item.optional_vars is not None:
+                    assign(inf, frame, item.optional_vars, UNKNOWN if kind.tag == "tensor" else kind)
+            run_body(inf, frame, s.body)
+        case ast.Try():
+            run_body(inf, frame, s.body)
+            for h in s.handlers:
+                run_body(inf, frame, h.body)
+            run_body(inf, frame, s.orelse + s.finalbody)
+        case ast.Return():
+            _return(inf, frame, s)
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            _function(inf, frame, s)
+        case ast.ClassDef():
+            _class(inf, frame, s)
+        case _:
+            for child in ast.iter_child_nodes(s):
+                if isinstance(child, ast.expr):
+                    evaluate(inf, frame, child)
+                elif isinstance(child, ast.match_case):
+                    run_body(inf, frame, child.body)
+
+
+def assign(inf: Inference, frame: Frame, target: ast.expr, kind: Kind) -> None:
+    """Binds a target."""
+    inf.kinds[target] = kind
+    match target:
+        case ast.Name():
+            frame.env[target.id] = kind
+        case ast.Tuple() | ast.List():
+            items = kind.items
+            starred = any(isinstance(t, ast.Starred) for t in target.elts)
+            for i, t in enumerate(target.elts):
+                if isinstance(t, ast.Starred):
+                    assign(inf, frame, t.value, Kind("list", item=kind.element))
+                elif items is not None and not starred and len(items) == len(target.elts):
+                    assign(inf, frame, t, items[i])
+                else:
+                    assign(inf, frame, t, iterate(kind))
+        case ast.Attribute():
+            evaluate(inf, frame, target.value)
+        case ast.Subscript():
+            held = evaluate(inf, frame, target.value)
+            evaluate(inf, frame, target.slice)
+            if isinstance(target.value, ast.Name) and held.tag in ("dict", "list"):
+                frame.env[target.value.id] = held.but(item=kind if held.item is None else join(held.item, kind), items=None)
+
+
+def _augmented(inf: Inference, frame: Frame, s: ast.AugAssign) -> None:
+    old = evaluate(inf, frame, s.target)
+    new = evaluate(inf, frame, s.value)
+    if old.is_tensor or new.is_tensor:
+        kind = old if old.is_tensor else TENSOR
+        if isinstance(s.op, ast.Div):
+            kind = kind.but(dtype="float")
+    elif old.tag == "list" and new.tag in ("list", "tuple"):
+        kind = old.but(item=new.element if old.items == () or old.item is None else join(old.element, new.element), items=None)
+    else:
+        kind = join(old, new)
+    inf.kinds[s.target] = old
+    if isinstance(s.target, ast.Name):
+        frame.env[s.target.id] = kind
+
+
+def _loop(inf: Inference, frame: Frame, body: list[ast.stmt]) -> None:
+    before = dict(frame.env)
+    run_body(inf, frame, body)
+    for name, kind in before.items():
+        if frame.env.get(name) != kind:
+            frame.env[name] = join(kind, frame.env.get(name, UNKNOWN))
+    run_body(inf, frame, body)
+
+
+def _branches(inf: Inference, frame: Frame, s: ast.If) -> None:
+    evaluate(inf, frame, s.test)
+    before = dict(frame.env)
+    narrow(inf, frame, s.test, True)
+    run_body(inf, frame, s.body)
+    after, left = frame.env, _leaves(s.body)
+    frame.env = dict(before)
+    narrow(inf, frame, s.test, False)
+    run_body(inf, frame, s.orelse)
+    other = frame.env
+    if left:
+        merged = other
+    elif s.orelse and _leaves(s.orelse):
+        merged = after
+    else:
+        merged = {n: join(after[n], other[n]) if n in after and n in other else after.get(n, other.get(n, UNKNOWN)) for n in after.keys() | other.keys()}
+    if frame.function is None and frame.outer is None:
+        inf.globals[frame.file] = merged
+    frame.env = merged
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    """Whether control never runs past the statements."""
+    return bool(body) and isinstance(body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
+
+
+def narrow(inf: Inference, frame: Frame, test: ast.expr, holds: bool) -> None:
+    """What a condition tells of names, where it holds or does not."""
+    match test:
+        case ast.UnaryOp(op=ast.Not()):
+            narrow(inf, frame, test.operand, not holds)
+        case ast.BoolOp(op=ast.And()) if holds:
+            for v in test.values:
+                narrow(inf, frame, v, True)
+        case ast.BoolOp(op=ast.Or()) if not holds:
+            for v in test.values:
+                narrow(inf, frame, v, False)
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+            kind = frame.lookup(name)
+            if kind is not None:
+                is_none = isinstance(op, ast.Is) == holds
+                frame.env[name] = NONE if is_none and kind.optional else kind.but(optional=False) if not is_none else kind
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kinds]) if holds:
+            options = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
+            stated = [inf.annotation(frame.file, k) for k in options]
+            if stated and all(not k.is_unknown for k in stated):
+                kind = stated[0]
+                for k in stated[1:]:
+                    kind = join(kind, k) if k.tag != "module" else Kind("module", ref=None)
+                frame.env[name] = kind
+        case ast.Call(args=[ast.Name(id=name)], func=func) if holds and inf.resolve(frame.file, func) == "torch.is_tensor":
+            frame.env[name] = TENSOR
+
+
+def _return(inf: Inference, frame: Frame, s: ast.Return) -> None:
+    kind = evaluate(inf, frame, s.value) if s.value is not None else NONE
+    if frame.function is None:
+        return
+    sites = inf.return_sites.setdefault(frame.function, {})
+    sites[s] = kind
+    inf.returns[frame.function] = join_all(tuple(sites.values()))
+
+
+def _function(inf: Inference, frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    info = frame.file.by_node.get(node)
+    assert isinstance(info, FunctionInfo)
+    for d in node.decorator_list:
+        evaluate(inf, frame, d)
+    for default in [*node.args.defaults, *node.args.kw_defaults]:
+        if default is not None:
+            evaluate(inf, frame, default)
+    frame.env[node.name] = Kind("function", ref=info)
+    inner = Frame(frame.file, info, info.owner if info.owner is not None else frame.owner, {}, frame if frame.function is not None else None)
+    bind_parameters(inf, inner, info)
+    run_body(inf, inner, node.body)
+    if node.returns is not None:
+        stated = inf.annotation(frame.file, node.returns)
+        found = inf.returns.get(info, UNKNOWN)
+        if found.is_unknown and not stated.is_unknown:
+            inf.returns[info] = stated
+    inf.returns.setdefault(info, NONE if not _yields(node) else UNKNOWN)
+
+
+def _yields(node: ast.AST) -> bool:
+    return any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(node))
+
+
+def bind_parameters(inf: Inference, frame: Frame, info: FunctionInfo) -> None:
+    """Gives the parameters of a function their kinds."""
+    a = info.node.args
+    if info.self_name is not None and info.owner is not None:
+        frame.env[info.self_name] = Kind("module" if info.owner.is_module else "object", ref=info.owner)
+    elif info.is_classmethod and a.args:
+        frame.env[a.args[0].arg] = Kind("class", ref=info.owner)
+    for p in [*info.parameters, *a.kwonlyargs]:
+        frame.env[p.arg] = inf.kinds[p] = inf.parameter(frame, info, p)
+    if a.vararg:
+        stated = inf.annotation(frame.file, a.vararg.annotation) if a.vararg.annotation else UNKNOWN
+        if stated.is_unknown:
+            stated = inf.arguments.get(a.vararg, UNKNOWN)
+        frame.env[a.vararg.arg] = Kind("tuple", item=stated)
+    if a.kwarg:
+        frame.env[a.kwarg.arg] = Kind("dict", item=UNKNOWN)
+
+
+def _class(inf: Inference, frame: Frame, node: ast.ClassDef) -> None:
+    info = frame.file.by_node.get(node)
+    assert isinstance(info, ClassInfo)
+    frame.env[node.name] = Kind("class", ref=info)
+    for d in node.decorator_list:
+        evaluate(inf, frame, d)
+    body = Frame(frame.file, None, info, {}, frame)
+    for s in node.body:
+        if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        run(inf, body, s)
+    methods = [s for s in node.body if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    for m in sorted(methods, key=lambda m: m.name != "__init__"):  # attributes first
+        _function(inf, Frame(frame.file, frame.function, info, {}, frame if frame.function is not None else None), m)

@@ -1,0 +1,58 @@
+"""A row of the mapping tables, told to a person."""
+from collections.abc import Sequence
+
+from migrate.tables import Condition, Row, Table, Variant
+
+SHORT = {"F.": "torch.nn.functional.", "nn.": "torch.nn.", "Tensor.": "torch.Tensor."}
+
+
+def find(table: Table, name: str) -> list[Row]:
+    """The rows that a person may mean: the full name, a short form (`F.gelu`), a method, or the last part of a name."""
+    for short, long in SHORT.items():
+        if name.startswith(short):
+            name = long + name[len(short) :]
+    if row := table.get(name):
+        return [row]
+    last = name.rsplit(".", 1)[-1]
+    if "." in name:
+        if name.startswith("torch.Tensor."):
+            return [row for row in [table.by_method.get(last) or table.by_attribute.get(last)] if row]
+        return []
+    found = [r for r in table.rows if last in {n.rsplit(".", 1)[-1] for n in (r.torch, *r.also)} | set(r.methods)]
+    return found or [r for r in table.rows if last.lower() == r.torch.rsplit(".", 1)[-1].lower()]
+
+
+def describe(row: Row, targets: Sequence[str]) -> str:
+    """A row as a few lines."""
+    lines = [row.torch + (row.signature if row.kind not in ("constant", "attribute") else "")]
+    if row.also:
+        lines.append(f"  also: {', '.join(row.also)}")
+    if row.methods:
+        dot = "" if row.kind == "attribute" else "()"
+        lines.append(f"  methods: {', '.join(f'.{m}{dot}' for m in row.methods)}")
+    if row.note:
+        lines.append(f"  note: {row.note}")
+    for target in targets:
+        variants = row.for_target(target)
+        lines += [line for v in variants for line in _variant(target, v)]
+        if row.support and row.kind == "layer":
+            lines.append(f"  {target}: {row.support}{row.signature}  (support class, where the layer is passed around as a value or nothing above fits)")
+        if not variants and not row.support:
+            lines.append(f"  {target}: not supported")
+    return "\n".join(lines)
+
+
+def _variant(target: str, v: Variant) -> list[str]:
+    when = " and ".join(map(_condition, v.when))
+    lines = [f"  {target}: {v.to or 'refused: ' + v.reason}" + (f"  when {when}" if when else "")]
+    if v.deviates:
+        lines.append(f"    differs: {v.deviates}")
+    if v.reject:
+        lines.append(f"    refused when given: {', '.join(sorted(v.reject))}")
+    return lines
+
+
+def _condition(c: Condition) -> str:
+    if c.predicate:
+        return f"{c.parameter} {'is not' if c.negated else 'is'} {c.predicate}"
+    return f"{c.parameter} is {' or '.join(c.literals)}"

@@ -1,0 +1,184 @@
+"""Reads the support code as text: what each definition needs, and the module that a converted file's definitions make."""
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+FOLDERS = {"flax": ("jax", "flax"), "keras": ("jax", "keras")}
+HEADER = '"""PyTorch semantics that {framework} has no function or layer for; only what this code uses. Made by migrate."""\n'
+FRAMEWORK = {"flax": "Flax", "keras": "Keras"}
+PACKAGE = "migrate.support."
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A top-level definition of the support code: its text, the definitions and imports that it uses."""
+
+    name: str
+    text: str
+    needs: tuple[str, ...]
+    imports: tuple[str, ...]  # import statements
+    order: int
+    rngs: str = ""  # "required" or "optional" where a class or function takes rngs, else ""
+    parameters: tuple[str, ...] = ()
+
+
+@dataclass(eq=False)
+class Support:
+    """All support definitions that a target sees, by name."""
+
+    target: str
+    definitions: dict[str, Definition] = field(default_factory=dict)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.definitions
+
+    def takes_rngs(self, name: str) -> str:
+        """ "required", "optional" or "" """
+        found = self.definitions.get(name)
+        return found.rngs if found else ""
+
+    def module(self, names: Iterable[str]) -> str:
+        """The text of a module with some definitions and all that they use, in the order of the support code."""
+        wanted: dict[str, Definition] = {}
+        stack = sorted(names)
+        while stack:
+            name = stack.pop()
+            if name not in wanted:
+                wanted[name] = self.definitions[name]
+                stack += self.definitions[name].needs
+        chosen = sorted(wanted.values(), key=lambda d: d.order)
+        imports = sorted({i for d in chosen for i in d.imports}, key=_import_order)
+        body = ""
+        for before, d in zip([None, *chosen], chosen, strict=False):
+            small = before is not None and "\n" not in d.text and "\n" not in before.text
+            body += ("\n" if small else "\n\n\n") + d.text if before else "\n\n" + d.text
+        split = [i for i in imports if _standard(i)], [i for i in imports if not _standard(i)]
+        head = "\n\n".join("\n".join(group) for group in split if group)
+        return HEADER.format(framework=FRAMEWORK[self.target]) + head + "\n" + body.rstrip() + "\n"
+
+
+def _standard(statement: str) -> bool:
+    return statement.split()[1].partition(".")[0] not in ("jax", "flax", "keras", "numpy", "einops", "optax")
+
+
+def _import_order(statement: str) -> tuple[bool, str, bool]:
+    words = statement.split()
+    return words[0] == "from", words[1], False
+
+
+@cache
+def load(target: str) -> Support:
+    """The support code of a target."""
+    support = Support(target)
+    paths = [p for folder in FOLDERS[target] for p in sorted((FOLDER / folder).glob("*.py")) if p.name != "__init__.py"]
+    trees = [(p, p.read_text(encoding="utf-8")) for p in paths]
+    position = 0
+    for rank, (path, text) in enumerate(_dependency_order(trees)):
+        position = rank * 10000
+        for d in _definitions(path, text, position):
+            if d.name in support.definitions:
+                raise ValueError(f"{path}: {d.name} is defined twice in the support code of {target}")
+            support.definitions[d.name] = d
+    return support
+
+
+def _dependency_order(files: list[tuple[Path, str]]) -> list[tuple[Path, str]]:
+    """Files after the support files that they import, so that base classes come first."""
+    by_module = {f"{PACKAGE}{p.parent.name}.{p.stem}": (p, t) for p, t in files}
+    done: dict[str, tuple[Path, str]] = {}
+
+    def visit(module: str, path: tuple[str, ...] = ()) -> None:
+        if module in done or module in path or module not in by_module:
+            return
+        for node in ast.parse(by_module[module][1]).body:
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
+                visit(node.module or "", (*path, module))
+        done[module] = by_module[module]
+
+    for m in by_module:
+        visit(m)
+    return list(done.values())
+
+
+def _definitions(path: Path, text: str, position: int) -> list[Definition]:
+    tree = ast.parse(text)
+    lines = text.split("\n")
+    imports: dict[str, str] = {}
+    local: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            for a in node.names:
+                imports[(a.asname or a.name).partition(".")[0]] = f"import {a.name}" + (f" as {a.asname}" if a.asname else "")
+        elif isinstance(node, ast.ImportFrom):
+            for a in node.names:
+                if (node.module or "").startswith(PACKAGE):
+                    local.add(a.name)
+                else:
+                    imports[a.asname or a.name] = f"from {node.module} import {a.name}" + (f" as {a.asname}" if a.asname else "")
+    names = [n for node in tree.body for n in _bound(node)]
+    local.update(names)
+    found = []
+    for node in tree.body:
+        for name in _bound(node):
+            used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - {name}
+            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+            while first > 1 and lines[first - 2].startswith("#"):
+                first -= 1
+            body = "\n".join(lines[first - 1 : node.end_lineno])
+            found.append(Definition(
+                name, body, tuple(sorted(used & local)), tuple(sorted({imports[u] for u in used if u in imports})), position + node.lineno,
+                _rngs(node), _parameters(node),
+            ))
+    return found
+
+
+def _bound(node: ast.stmt) -> list[str]:
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        return [node.name]
+    if isinstance(node, ast.Assign):
+        return [t.id for t in node.targets if isinstance(t, ast.Name)]
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        return [node.target.id]
+    return []
+
+
+def _signature(node: ast.stmt) -> ast.arguments | None:
+    if isinstance(node, ast.FunctionDef):
+        return node.args
+    if isinstance(node, ast.ClassDef):
+        return next((s.args for s in node.body if isinstance(s, ast.FunctionDef) and s.name == "__init__"), None)
+    return None
+
+
+def _rngs(node: ast.stmt) -> str:
+    args = _signature(node)
+    if args is None:
+        return "inherit" if isinstance(node, ast.ClassDef) else ""
+    every = [*args.args, *args.kwonlyargs]
+    for a in every:
+        if a.arg == "rngs":
+            required = a in args.kwonlyargs and args.kw_defaults[args.kwonlyargs.index(a)] is None or a in args.args and not args.defaults
+            return "required" if required else "optional"
+    return "inherit" if args.kwarg and isinstance(node, ast.ClassDef) else ""
+
+
+def _parameters(node: ast.stmt) -> tuple[str, ...]:
+    args = _signature(node)
+    return tuple(a.arg for a in [*args.args, *args.kwonlyargs]) if args else ()
+
+
+def inherited_rngs(support: Support, name: str) -> str:
+    """Whether a support class takes rngs, its bases among the support code considered."""
+    seen: set[str] = set()
+    while name in support.definitions and name not in seen:
+        seen.add(name)
+        d = support.definitions[name]
+        if d.rngs != "inherit":
+            return d.rngs
+        node = ast.parse(d.text).body[0]
+        bases = [b.id for b in getattr(node, "bases", ()) if isinstance(b, ast.Name)]
+        name = next((b for b in bases if b in support.definitions), "")
+    return "optional"

@@ -1,0 +1,161 @@
+"""Containers that PyTorch has and `nnx.Sequential`, `nnx.List` and `nnx.Dict` are not enough for."""
+from collections.abc import Mapping
+
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Sequential(nnx.Sequential):
+    """`nnx.Sequential` that hands one value from layer to layer, with PyTorch's indexing and named layers."""
+
+    def __init__(self, *args, rngs=None):
+        named = dict(args[0]) if len(args) == 1 and isinstance(args[0], Mapping) else {str(i): layer for i, layer in enumerate(args)}
+        super().__init__(*named.values())
+        self.names = tuple(named)
+
+    def __call__(self, input):
+        for layer in self.layers:
+            input = layer(input)
+        return input
+
+    def __getattr__(self, name):
+        names = vars(self).get("names", ())
+        if name in names:
+            return self.layers[names.index(name)]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return Sequential(dict(zip(self.names[index], self.layers[index])))
+        return self.layers[index]
+
+    def __setitem__(self, index, layer):
+        self.layers[index] = nnx.data(layer)
+
+    def __delitem__(self, index):
+        kept = [n for i, n in enumerate(self.names) if i not in range(len(self))[index : index + 1 or None]]
+        del self.layers[index]
+        self.names = tuple(kept)
+
+    def __len__(self):
+        return len(self.layers)
+
+    def __iter__(self):
+        return iter(self.layers)
+
+    def add_module(self, name, module):
+        """Adds a layer at the end under that name."""
+        self.layers.append(module)
+        self.names += (name,)
+
+    def append(self, module):
+        """Adds a layer at the end."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def extend(self, sequential):
+        """Adds the layers of another one."""
+        for module in sequential:
+            self.append(module)
+        return self
+
+    def insert(self, index, module):
+        """Adds a layer before that index."""
+        self.layers.insert(index, module)
+        self.names = tuple(str(i) for i in range(len(self)))
+        return self
+
+
+class ModuleDict(nnx.Module):
+    """Modules by name, in the order they were added; `nnx.Dict` sorts its keys under `nnx.jit` and breaks on some."""
+
+    torch_children = "entries"
+
+    def __init__(self, modules=None, *, rngs=None):
+        self.names, self.entries = (), nnx.Dict()
+        self.update(modules or {})
+
+    def __getitem__(self, key):
+        return self.entries[key]
+
+    def __setitem__(self, key, module):
+        if key not in self.names:
+            self.names += (key,)
+        setattr(self.entries, key, nnx.data(module))
+
+    def __delitem__(self, key):
+        delattr(self.entries, key)
+        self.names = tuple(name for name in self.names if name != key)
+
+    def __getattr__(self, name):
+        if name in vars(self).get("names", ()):
+            return self[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __contains__(self, key):
+        return key in self.names
+
+    def __len__(self):
+        return len(self.names)
+
+    def __iter__(self):
+        return iter(self.names)
+
+    def keys(self):
+        """The names."""
+        return self.names
+
+    def values(self):
+        """The modules."""
+        return [self[name] for name in self.names]
+
+    def items(self):
+        """The names with their modules."""
+        return [(name, self[name]) for name in self.names]
+
+    def update(self, modules):
+        """Adds modules from a mapping or from pairs."""
+        for key, module in dict(modules).items():
+            self[key] = module
+
+    def pop(self, key):
+        """Takes a module out."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def clear(self):
+        """Takes all out."""
+        for key in self.names:
+            del self[key]
+
+
+def as_param(value):
+    """An array as a parameter; anything else as it is."""
+    return value if isinstance(value, nnx.Variable) or not hasattr(value, "shape") else nnx.Param(jnp.asarray(value))
+
+
+class ParameterList(nnx.List):
+    """Parameters by position; arrays become parameters."""
+
+    def __init__(self, values=None, *, rngs=None):
+        super().__init__(as_param(value) for value in values or ())
+
+    def append(self, value):
+        """Adds one at the end."""
+        super().append(as_param(value))
+        return self
+
+
+class ParameterDict(ModuleDict):
+    """Parameters by name, in the order they were added; arrays become parameters."""
+
+    def __init__(self, parameters=None, *, rngs=None):
+        super().__init__(parameters)
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, as_param(value))
+
+    def get(self, key, default=None):
+        """The parameter of that name, or the default."""
+        return self[key] if key in self else default

@@ -1,0 +1,149 @@
+"""Pooling to a given output size, and the inverse and random kinds of max pooling."""
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from migrate.support.jax.pooling import window_max
+from migrate.support.jax.windows import adaptive_index, ntuple
+
+
+def output_sizes(input, n, output_size):
+    """The n wanted sizes; None keeps the input's."""
+    return [s if o is None else o for s, o in zip(input.shape[input.ndim - n :], ntuple(output_size, n))]
+
+
+def adaptive_mean(input, axis, count):
+    """Means of `count` windows that share an axis evenly."""
+    size = input.shape[axis]
+    if count and size % count == 0:
+        return input.reshape(*input.shape[:axis], count, size // count, *input.shape[axis + 1 :]).mean(axis + 1)
+    index, inside = adaptive_index(size, count)
+    shape = index.shape + (1,) * (input.ndim - axis - 1)
+    seen = jnp.where(inside.reshape(shape), jnp.take(input, index, axis=axis), 0)
+    return seen.sum(axis + 1) / inside.sum(1).astype(input.dtype).reshape(-1, *shape[2:])
+
+
+def adaptive_avg_pool_nd(input, n, output_size):
+    """Means of windows that share each of the last n axes evenly."""
+    input = jnp.asarray(input)
+    for axis, count in enumerate(output_sizes(input, n, output_size), input.ndim - n):
+        input = adaptive_mean(input, axis, count)
+    return input
+
+
+def adaptive_avg_pool1d(input, output_size):
+    """(N, C, L) -> (N, C, L')."""
+    return adaptive_avg_pool_nd(input, 1, output_size)
+
+
+def adaptive_avg_pool2d(input, output_size):
+    """(N, C, H, W) -> (N, C, H', W')."""
+    return adaptive_avg_pool_nd(input, 2, output_size)
+
+
+def adaptive_avg_pool3d(input, output_size):
+    """(N, C, D, H, W) -> (N, C, D', H', W')."""
+    return adaptive_avg_pool_nd(input, 3, output_size)
+
+
+def adaptive_max_pool_nd(input, n, output_size, return_indices):
+    """Maxima of windows that share each of the last n axes evenly."""
+    input = jnp.asarray(input)
+    axes = zip(input.shape[input.ndim - n :], output_sizes(input, n, output_size))
+    tables = [np.where(inside, index, -1) for index, inside in (adaptive_index(*axis) for axis in axes)]
+    return window_max(input, tables, return_indices)
+
+
+def adaptive_max_pool1d(input, output_size, return_indices=False):
+    """(N, C, L) -> (N, C, L'), and the positions of the maxima."""
+    return adaptive_max_pool_nd(input, 1, output_size, return_indices)
+
+
+def adaptive_max_pool2d(input, output_size, return_indices=False):
+    """(N, C, H, W) -> (N, C, H', W'), and the positions of the maxima in the H * W plane."""
+    return adaptive_max_pool_nd(input, 2, output_size, return_indices)
+
+
+def adaptive_max_pool3d(input, output_size, return_indices=False):
+    """(N, C, D, H, W) -> (N, C, D', H', W'), and the positions of the maxima in the D * H * W volume."""
+    return adaptive_max_pool_nd(input, 3, output_size, return_indices)
+
+
+def max_unpool_nd(input, indices, n, kernel_size, stride, padding, output_size):
+    """Puts each value back where `indices` says, into zeros."""
+    input, indices = jnp.asarray(input), jnp.asarray(indices)
+    kernel, padding = ntuple(kernel_size, n), ntuple(padding, n)
+    stride = ntuple(stride, n) if stride else kernel
+    lead, sizes = input.shape[: input.ndim - n], input.shape[input.ndim - n :]
+    full = [(s - 1) * st - 2 * p + k for s, st, p, k in zip(sizes, stride, padding, kernel)]
+    full = list(output_size)[-n:] if output_size is not None else full
+    rows, values = math.prod(lead), input.reshape(math.prod(lead), -1)
+    at = (np.arange(rows)[:, None], indices.reshape(rows, -1))
+    # every copy of a value that lands in one place twice gets the gradient of that place
+    out = jnp.zeros((rows, math.prod(full)), input.dtype).at[at].set(jax.lax.stop_gradient(values))
+    return out.at[at].add(values - jax.lax.stop_gradient(values)).reshape(*lead, *full)
+
+
+def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """(N, C, L') -> (N, C, L)."""
+    return max_unpool_nd(input, indices, 1, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """(N, C, H', W') -> (N, C, H, W)."""
+    return max_unpool_nd(input, indices, 2, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """(N, C, D', H', W') -> (N, C, D, H, W)."""
+    return max_unpool_nd(input, indices, 3, kernel_size, stride, padding, output_size)
+
+
+def fractional_starts(samples, size, count, kernel):
+    """(rows, count): where the windows of an axis begin, from one random number in [0, 1) for each row."""
+    if count == 1:
+        return jnp.full((samples.shape[0], 1), size - kernel)
+    alpha = (size - kernel) / (count - 1)
+    i = jnp.arange(count - 1)
+    starts = jnp.floor((i + samples[:, None]) * alpha) - jnp.floor(samples[:, None] * alpha)
+    return jnp.append(starts.astype(int), jnp.full((samples.shape[0], 1), size - kernel), axis=1)
+
+
+def fractional_max_pool_nd(input, n, kernel_size, output_size, output_ratio, return_indices, samples, rngs):
+    """Maxima of windows that begin at random places, the same for all of a channel."""
+    input, kernel = jnp.asarray(input), ntuple(kernel_size, n)
+    lead, sizes = input.shape[: input.ndim - n], input.shape[input.ndim - n :]
+    if output_size is None:
+        output_size = [int(s * r) for s, r in zip(sizes, ntuple(output_ratio, n))]
+    counts = ntuple(output_size, n)
+    if samples is None:
+        samples = jax.random.uniform(rngs.dropout(), (*lead, n), input.dtype)
+    rows = math.prod(lead)
+    samples = jnp.reshape(samples, (rows, n))[:, :: -1 if n == 2 else 1]  # in two dimensions PyTorch's first number is for the width
+    flat = jnp.zeros((rows, *[1] * (2 * n)), int)
+    for i in range(n):
+        at = fractional_starts(samples[:, i], sizes[i], counts[i], kernel[i])[:, :, None] + jnp.arange(kernel[i])
+        shape = [rows] + [1] * (2 * n)
+        shape[1 + i], shape[1 + n + i] = counts[i], kernel[i]
+        flat = flat * sizes[i] + at.reshape(shape)
+    flat = flat.reshape(rows, math.prod(counts), -1)
+    seen = input.reshape(rows, -1)[jnp.arange(rows)[:, None, None], flat]
+    best = jnp.argmax(seen, axis=-1, keepdims=True)
+    values, indices = (jnp.take_along_axis(a, best, axis=-1).reshape(*lead, *counts) for a in (seen, flat))
+    return (values, indices) if return_indices else values
+
+
+def fractional_max_pool2d(
+    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, random_samples=None, *, rngs=None
+):
+    """(N, C, H, W) -> (N, C, H', W'), and the positions of the maxima in the H * W plane."""
+    return fractional_max_pool_nd(input, 2, kernel_size, output_size, output_ratio, return_indices, random_samples, rngs)
+
+
+def fractional_max_pool3d(
+    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, random_samples=None, *, rngs=None
+):
+    """(N, C, D, H, W) -> (N, C, D', H', W'), and the positions of the maxima in the D * H * W volume."""
+    return fractional_max_pool_nd(input, 3, kernel_size, output_size, output_ratio, return_indices, random_samples, rngs)

@@ -1,0 +1,131 @@
+"""The base of converted modules, and the kinds of variables."""
+import contextlib
+import copy
+from collections import OrderedDict
+
+import jax.numpy as jnp
+import keras
+
+
+class Parameter(keras.Variable):
+    """A trained array; read as `.value`."""
+
+    def __init__(self, data, requires_grad=True):
+        super().__init__(jnp.asarray(data), trainable=requires_grad)
+
+
+class Buffer(keras.Variable):
+    """An array that is state but is not trained; one that is not persistent has no place in a state dict."""
+
+    def __init__(self, data, persistent=True):
+        super().__init__(jnp.asarray(data), trainable=False)
+        self.persistent = persistent
+
+
+class Rngs(keras.random.SeedGenerator):
+    """A random stream that Keras keeps as state; every call of a method gives a new key."""
+
+    def dropout(self):
+        return self.next()
+
+    params = noise = default = dropout
+
+
+@contextlib.contextmanager
+def in_mode(module, training):
+    """Runs a call of `module` in training or evaluation mode (None: the mode it has); layers of Keras inside follow."""
+    context = module._get_call_context()
+    outer = getattr(context, "training", None)
+    if training is None and not isinstance(context.entry_layer, Module):
+        training = outer
+    before = []
+    if training is not None and training != module.training:
+        before = [(m, m.training) for m in modules(module)]
+        module.train(training)
+    context.training = module.training
+    try:
+        yield
+    finally:
+        context.training = outer
+        for m, mode in before:
+            m.training = mode
+        module._maybe_reset_call_context()
+
+
+def modules(module):
+    """`module` and the modules below it, each before its own, once."""
+    found = {id(module): module}
+    for child in module.layers:
+        if isinstance(child, Module):
+            found.update((id(m), m) for m in modules(child) if id(m) not in found)
+    return list(found.values())
+
+
+class Module(keras.Model):
+    """A Keras model with PyTorch's manners: variables are made by the constructor, and `call` takes any arguments.
+
+    `model(x)` runs in the mode that `train()` or `eval()` set, evaluation at first; `model(x, training=True)` trains, as `fit` does.
+    """
+
+    training = False
+
+    def __init__(self, **kwargs):
+        super().__init__(autocast=False, **kwargs)
+        self.built = True
+        self._call_has_training_arg = True  # `fit` tells `stateless_call`
+
+    def train(self, mode=True):
+        self.training = mode
+        for child in self.layers:
+            if isinstance(child, Module):
+                child.train(mode)
+        return self
+
+    def eval(self):
+        return self.train(False)
+
+    def __call__(self, *args, training=None, **kwargs):
+        if training is not None and "training" in self.call_signature_parameters:
+            kwargs["training"] = training
+        if any(keras.utils.is_keras_tensor(leaf) for leaf in keras.tree.flatten((args, kwargs))):
+            return super().__call__(*args, **kwargs)  # Keras' functional API
+        with in_mode(self, training):
+            return self.call(*args, **kwargs)
+
+    def stateless_call(self, trainable_variables, non_trainable_variables, *args, training=None, **kwargs):
+        if training is not None and "training" in self.call_signature_parameters:
+            kwargs["training"] = training
+        with in_mode(self, training):
+            return super().stateless_call(trainable_variables, non_trainable_variables, *args, **kwargs)
+
+    def __setattr__(self, name, value):
+        old = vars(self).get(name)
+        if isinstance(old, keras.Layer | keras.Variable) and old is not value and sum(v is old for v in vars(self).values()) == 1:
+            self._tracker.untrack(old)  # replaced, so no longer a part of the model
+        if isinstance(value, dict) and type(value) not in (dict, OrderedDict) and not hasattr(value, "tracker"):
+            object.__setattr__(self, name, value)  # Keras would make a plain dict of it
+        else:
+            super().__setattr__(name, value)
+
+    def __deepcopy__(self, memo):
+        new = memo[id(self)] = type(self).__new__(type(self))
+        Module.__init__(new)
+        own = set(vars(new)) | (COMPILED if self.compiled else set())
+        memo.update((id(child), copy_native(child)) for child in self.layers if not isinstance(child, Module) and id(child) not in memo)
+        for name, value in vars(self).items():
+            if name not in own:
+                setattr(new, name, copy.deepcopy(value, memo))
+        return new
+
+
+# What `compile` and `fit` leave on a model.
+COMPILED = {"optimizer", "history", "stop_training", "_compile_config", "_compiled_trainable_state", "_eval_epoch_iterator", "_jax_state"}
+
+
+def copy_native(layer):
+    """A layer of Keras with the same settings and values."""
+    new = type(layer).from_config(layer.get_config())
+    if layer.built and layer.weights:
+        new.build_from_config(layer.get_build_config())
+        new.set_weights(layer.get_weights())
+    return new

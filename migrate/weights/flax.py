@@ -1,0 +1,160 @@
+"""Loads a PyTorch state dict into a live Flax NNX model.
+
+The model tells all that is needed. Native layers are known by class, through the `state` of their rows; support layers say
+`torch_state = {PyTorch's name: (attribute, axes that transpose PyTorch's tensor to it)}`, None for a name without a place.
+`torch_names` on any module of the tree says which names, relative to that module, are names of the same leaf.
+"""
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import jax.numpy as jnp
+from flax import nnx
+
+from migrate.tables import standard, state_axes
+from migrate.weights.loaded import Loaded, cast, fit
+
+Axes = tuple[int, ...] | None
+State = Mapping[str, tuple[str, Axes] | None]
+# What belongs to a run, not to a model.
+NOT_STATE = (nnx.RngState, nnx.Intermediate, nnx.Cache, nnx.Perturbation)
+
+
+@dataclass
+class Leaf:
+    """A variable of the model; `names` are those it may have in a state dict, the usual one first."""
+
+    variable: nnx.Variable[Any]
+    path: str
+    axes: Axes
+    names: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Tree:
+    """The leaves of a model by identity, names that have no place in it, and the names that stand for others."""
+
+    leaves: dict[int, Leaf] = field(default_factory=dict)
+    ignored: set[str] = field(default_factory=set)
+    aliases: list[tuple[str, str]] = field(default_factory=list)
+
+
+def load_state_dict(model: nnx.Module, state_dict: Mapping[str, Any], *, keep_dtype: bool = True) -> Loaded:
+    """See migrate.weights.load."""
+    tree = Tree()
+    _walk(model, "", "", tree, state_dict, ())
+    _apply_aliases(tree)
+    used: dict[str, int] = {}
+    missing = []
+    for leaf in tree.leaves.values():
+        found = [n for n in leaf.names if n in state_dict and n not in used]
+        if not found and leaf.variable.get_metadata().get("persistent", True):
+            missing.append(leaf.names[0])
+        _fill(leaf, found, state_dict, keep_dtype)
+        used |= dict.fromkeys(found, id(leaf))
+    known = used.keys() | tree.ignored
+    return Loaded(tuple(n for n in state_dict if n in known), tuple(missing), tuple(n for n in state_dict if n not in known))
+
+
+def leaves(model: nnx.Module) -> list[Leaf]:
+    """The variables that a state dict may fill, each once."""
+    tree = Tree()
+    _walk(model, "", "", tree, {}, ())
+    _apply_aliases(tree)
+    return list(tree.leaves.values())
+
+
+def _fill(leaf: Leaf, names: list[str], state_dict: Mapping[str, Any], keep_dtype: bool) -> None:
+    if not names:
+        return
+    old = leaf.variable.get_value()
+    arrays = [fit(n, leaf.path, state_dict[n], leaf.axes, jnp.shape(old)) for n in names]
+    for name, other in zip(names[1:], arrays[1:], strict=True):
+        if not _same(arrays[0], other):
+            raise ValueError(f"`{leaf.path}` is one leaf, but `{names[0]}` and `{name}` of the state dict differ")
+    dtype = jnp.asarray(old).dtype if keep_dtype else jnp.asarray(arrays[0]).dtype
+    leaf.variable.set_value(jnp.asarray(cast(names[0], arrays[0], dtype)))
+
+
+def _same(a: Any, b: Any) -> bool:
+    return bool(((a == b) | ((a != a) & (b != b))).all())
+
+
+# --- the walk ---
+
+def _walk(node: Any, path: str, name: str, tree: Tree, state_dict: Mapping[str, Any], above: tuple[int, ...]) -> None:
+    """Adds the leaves below `node`, whose attribute path is `path` and whose name in PyTorch is `name`, both ending in a dot or empty."""
+    if id(node) in above:  # a child that knows its parent
+        return
+    above += (id(node),)
+    state = _state_of(type(node)) if isinstance(node, nnx.Module) else {}
+    if build := getattr(node, "build_from", None):  # a lazy layer: its tensors tell its size
+        build({k.removeprefix(name): v for k, v in state_dict.items() if k.startswith(name)})
+    tree.ignored |= {name + k for k, place in state.items() if place is None}
+    tree.aliases += [(name + a, name + b) for a, b in (getattr(node, "torch_names", None) or {}).items()]
+    places: dict[str, list[tuple[str, Axes]]] = {}
+    for torch_name, place in state.items():
+        if place is not None:
+            places.setdefault(place[0], []).append((torch_name, place[1]))
+    for key, value in _children(node):
+        if isinstance(value, nnx.Variable):
+            if not isinstance(value, NOT_STATE):
+                for torch_name, axes in places.get(key, [(key, None)]):
+                    leaf = tree.leaves.setdefault(id(value), Leaf(value, path + key, axes))
+                    leaf.names.append(name + torch_name)
+                    tree.ignored.discard(name + torch_name)
+        elif not isinstance(value, nnx.RngStream | nnx.Rngs):
+            inner = name if _transparent(node, key) else name + key + "."
+            _walk(value, path + key + ".", inner, tree, state_dict, above)
+
+
+def _children(node: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(node, nnx.Module | nnx.Pytree):
+        yield from ((k, v) for k, v in vars(node).items() if not k.startswith("_pytree__") and isinstance(v, nnx.Variable | nnx.Pytree | list | tuple | dict))
+    elif isinstance(node, dict):
+        yield from ((str(k), v) for k, v in node.items())
+    elif isinstance(node, list | tuple):
+        yield from ((str(i), v) for i, v in enumerate(node))
+
+
+def _transparent(node: Any, key: str) -> bool:
+    """Children of this attribute are children of the node itself in PyTorch."""
+    return key == ("layers" if isinstance(node, nnx.Sequential) else getattr(node, "torch_children", None))
+
+
+def _state_of(cls: type) -> State:
+    native = _native()
+    for base in cls.__mro__:
+        if "torch_state" in vars(base):
+            return base.torch_state  # type: ignore[attr-defined, no-any-return]
+        if base in native:
+            return native[base]
+    return {}
+
+
+@cache
+def _native() -> dict[type, State]:
+    """The classes of flax.nnx that layers become, by the rows' templates."""
+    found: dict[type, State] = {}
+    for row in standard().rows:
+        for variant in row.variants.get("flax", ()) if row.state else ():
+            head = variant.to.partition("(")[0]
+            if head.startswith("nnx.") and isinstance(cls := getattr(nnx, head[4:], None), type):
+                found[cls] = {name: state_axes(text) for name, text in row.state.items()}
+    return found
+
+
+# --- names that stand for others ---
+
+def _apply_aliases(tree: Tree) -> None:
+    """Gives each leaf the names that `torch_names` says are the same; a leaf's own name is never given to another."""
+    own = {n for leaf in tree.leaves.values() for n in leaf.names}
+    for leaf in tree.leaves.values():
+        for name in [*leaf.names, leaf.path]:
+            for pair in tree.aliases:
+                for a, b in (pair, pair[::-1]):
+                    if name == a or name.startswith(a + "."):
+                        other = b + name[len(a):]
+                        if other not in own and other not in leaf.names:
+                            leaf.names.append(other)

@@ -1,0 +1,53 @@
+"""What loading tells, and the values of a state dict as numpy arrays."""
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What became of a state dict: names of PyTorch's, in the order of the state dict, `missing` in the order of the model."""
+
+    loaded: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()  # leaves of the model that no tensor was found for; they keep their values
+    unexpected: tuple[str, ...] = ()  # tensors that the model has no place for
+
+    @property
+    def complete(self) -> bool:
+        """Every leaf was found, and every tensor was used."""
+        return not self.missing and not self.unexpected
+
+
+def to_numpy(value: Any) -> np.ndarray[Any, Any]:
+    """A torch tensor, numpy array or number as a numpy array; bfloat16 comes as float32, which holds it exactly."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        if getattr(value, "is_sparse", False):
+            value = value.to_dense()
+        if str(value.dtype) in ("torch.bfloat16", "torch.float8_e4m3fn", "torch.float8_e5m2"):
+            value = value.float()
+        return np.asarray(value.resolve_conj().resolve_neg().numpy())
+    return np.asarray(value)
+
+
+def fit(name: str, leaf: str, value: Any, axes: tuple[int, ...] | None, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """The tensor `name` in the layout of the model's `leaf`. Raises ValueError where the shapes do not agree."""
+    array = to_numpy(value)
+    given = array.shape
+    if axes is not None and array.ndim == len(axes):
+        array = array.transpose(axes)
+    if shape == () and array.shape == (1,):  # PyTorch before 0.4 had no tensors without dimensions
+        array = array[0]
+    if array.shape != tuple(shape):
+        turned = "" if axes is None else f", in this model's layout {array.shape}"
+        raise ValueError(f"`{name}` of the state dict has shape {given}{turned}, but `{leaf}` of the model has shape {tuple(shape)}")
+    return array
+
+
+def cast(name: str, array: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
+    """`array` in `dtype`; an integer that would not survive raises ValueError."""
+    out = array.astype(dtype)
+    if array.dtype.kind in "iu" and out.dtype.kind in "iu" and not np.array_equal(out.astype(array.dtype), array):
+        raise ValueError(f"`{name}` of the state dict holds integers that do not fit into {out.dtype}: enable jax_enable_x64 before the model is built")
+    return out
