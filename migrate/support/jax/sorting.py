@@ -1,34 +1,27 @@
 """Sorting and searching, with PyTorch's results."""
-from typing import NamedTuple
-
 import jax
 import jax.numpy as jnp
 
-
-class Sorted(NamedTuple):
-    """Values in order, and where they came from."""
-
-    values: jax.Array
-    indices: jax.Array
+from migrate.support.jax.reductions import ValuesIndices
 
 
 def sort(input, dim=-1, descending=False):
     """The values along `dim` in order, and their indices."""
     if input.ndim == 0:
-        return Sorted(input, jnp.zeros((), int))
+        return ValuesIndices(input, jnp.zeros((), int))
     order = jnp.argsort(input, axis=dim, descending=descending)
-    return Sorted(jnp.take_along_axis(input, order, axis=dim), order)
+    return ValuesIndices(jnp.take_along_axis(input, order, axis=dim), order)
 
 
 def topk(input, k, dim=-1, largest=True):
     """The `k` largest (or smallest) values along `dim` in order, and their indices."""
     if input.ndim == 0:
-        return Sorted(input, jnp.zeros((), int))
+        return ValuesIndices(input, jnp.zeros((), int))
     if not largest:
         order = jnp.take(jnp.argsort(input, axis=dim), jnp.arange(k), axis=dim)
-        return Sorted(jnp.take_along_axis(input, order, axis=dim), order)
+        return ValuesIndices(jnp.take_along_axis(input, order, axis=dim), order)
     values, indices = jax.lax.top_k(jnp.moveaxis(input, dim, -1), k)
-    return Sorted(jnp.moveaxis(values, -1, dim), jnp.moveaxis(indices, -1, dim))
+    return ValuesIndices(jnp.moveaxis(values, -1, dim), jnp.moveaxis(indices, -1, dim))
 
 
 def searchsorted(sorted_sequence, input, right=False):
