@@ -5,6 +5,7 @@ from collections import OrderedDict
 
 import jax.numpy as jnp
 import keras
+import numpy as np
 
 
 class Parameter(keras.Variable):
@@ -20,6 +21,17 @@ class Buffer(keras.Variable):
     def __init__(self, data, persistent=True):
         super().__init__(jnp.asarray(data), trainable=False)
         self.persistent = persistent
+
+
+def value_of(variable):
+    """The array of a variable; None stays None."""
+    return None if variable is None else variable.value
+
+
+def uniform(shape, fan_in):
+    """A parameter as PyTorch's layers start: uniform within 1 / sqrt(fan_in); `keras.utils.set_random_seed` seeds it."""
+    bound = fan_in**-0.5 if fan_in else 0.0
+    return Parameter(np.random.uniform(-bound, bound, shape).astype("float32"))
 
 
 class Rngs(keras.random.SeedGenerator):
@@ -40,7 +52,7 @@ def in_mode(module, training):
         training = outer
     before = []
     if training is not None and training != module.training:
-        before = [(m, m.training) for m in modules(module)]
+        before = [(m, m.training) for m in submodules(module)]
         module.train(training)
     context.training = module.training
     try:
@@ -52,12 +64,12 @@ def in_mode(module, training):
         module._maybe_reset_call_context()
 
 
-def modules(module):
+def submodules(module):
     """`module` and the modules below it, each before its own, once."""
     found = {id(module): module}
     for child in module.layers:
         if isinstance(child, Module):
-            found.update((id(m), m) for m in modules(child) if id(m) not in found)
+            found.update((id(m), m) for m in submodules(child) if id(m) not in found)
     return list(found.values())
 
 
@@ -69,8 +81,8 @@ class Module(keras.Model):
 
     training = False
 
-    def __init__(self, **kwargs):
-        super().__init__(autocast=False, **kwargs)
+    def __init__(self):
+        super().__init__(autocast=False)
         self.built = True
         self._call_has_training_arg = True  # `fit` tells `stateless_call`
 

@@ -1,0 +1,328 @@
+"""Losses as layers with PyTorch's arguments."""
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from migrate.support.jax.distances import cosine_similarity, pairwise_distance
+from migrate.support.jax.losses import (
+    cosine_embedding_loss,
+    gaussian_nll_loss,
+    hinge_embedding_loss,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    margin_ranking_loss,
+    mse_loss,
+    poisson_nll_loss,
+    smooth_l1_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
+from migrate.support.jax.losses_class import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    nll_loss,
+)
+from migrate.support.jax.losses_ctc import ctc_loss
+from migrate.support.keras.linear import Linear
+from migrate.support.keras.module import Buffer, Module, value_of
+
+
+def reduction_of(size_average, reduce, reduction):
+    """The reduction that PyTorch's old arguments mean, where they are given."""
+    if size_average is None and reduce is None:
+        return reduction
+    return "none" if reduce is False else "sum" if size_average is False else "mean"
+
+
+class Loss(Module):
+    """What losses share: how the values are reduced, and their weights, which are buffers."""
+
+    def __init__(self, size_average=None, reduce=None, reduction="mean"):
+        super().__init__()
+        self.reduction = reduction_of(size_average, reduce, reduction)
+
+
+class MSELoss(Loss):
+    """Squared differences."""
+
+    def call(self, input, target):
+        return mse_loss(input, target, self.reduction)
+
+
+class L1Loss(Loss):
+    """Absolute differences."""
+
+    def call(self, input, target):
+        return l1_loss(input, target, self.reduction)
+
+
+class SmoothL1Loss(Loss):
+    """Absolute differences, squares below beta."""
+
+    def __init__(self, size_average=None, reduce=None, reduction="mean", beta=1.0):
+        super().__init__(size_average, reduce, reduction)
+        self.beta = beta
+
+    def call(self, input, target):
+        return smooth_l1_loss(input, target, self.reduction, self.beta)
+
+
+class HuberLoss(Loss):
+    """Half squares up to delta, straight beyond."""
+
+    def __init__(self, reduction="mean", delta=1.0):
+        super().__init__(reduction=reduction)
+        self.delta = delta
+
+    def call(self, input, target):
+        return huber_loss(input, target, self.reduction, self.delta)
+
+
+class KLDivLoss(Loss):
+    """Kullback-Leibler divergence of log-probabilities `input` from `target`."""
+
+    def __init__(self, size_average=None, reduce=None, reduction="mean", log_target=False):
+        super().__init__(size_average, reduce, reduction)
+        self.log_target = log_target
+
+    def call(self, input, target):
+        return kl_div(input, target, self.reduction, self.log_target)
+
+
+class GaussianNLLLoss(Loss):
+    """Negative log-likelihood of normal distributions."""
+
+    def __init__(self, *, full=False, eps=1e-6, reduction="mean"):
+        super().__init__(reduction=reduction)
+        self.full, self.eps = full, eps
+
+    def call(self, input, target, var):
+        return gaussian_nll_loss(input, target, var, self.full, self.eps, self.reduction)
+
+
+class PoissonNLLLoss(Loss):
+    """Negative log-likelihood of Poisson distributions."""
+
+    def __init__(self, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
+        super().__init__(size_average, reduce, reduction)
+        self.log_input, self.full, self.eps = log_input, full, eps
+
+    def call(self, log_input, target):
+        return poisson_nll_loss(log_input, target, self.log_input, self.full, self.eps, self.reduction)
+
+
+class MarginLoss(Loss):
+    """What losses with a margin share."""
+
+    def __init__(self, margin=0.0, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(size_average, reduce, reduction)
+        self.margin = margin
+
+
+class MarginRankingLoss(MarginLoss):
+    """max(0, -target * (input1 - input2) + margin)."""
+
+    def call(self, input1, input2, target):
+        return margin_ranking_loss(input1, input2, target, self.margin, self.reduction)
+
+
+class CosineEmbeddingLoss(MarginLoss):
+    """1 - cos where target is 1, max(0, cos - margin) where it is -1."""
+
+    def call(self, input1, input2, target):
+        return cosine_embedding_loss(input1, input2, target, self.margin, self.reduction)
+
+
+class HingeEmbeddingLoss(MarginLoss):
+    """input where target is 1, max(0, margin - input) where it is -1."""
+
+    def __init__(self, margin=1.0, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(margin, size_average, reduce, reduction)
+
+    def call(self, input, target):
+        return hinge_embedding_loss(input, target, self.margin, self.reduction)
+
+
+class SoftMarginLoss(Loss):
+    """log(1 + exp(-target * input))."""
+
+    def call(self, input, target):
+        return soft_margin_loss(input, target, self.reduction)
+
+
+class TripletMarginLoss(Loss):
+    """max(0, |anchor - positive| - |anchor - negative| + margin)."""
+
+    def __init__(self, margin=1.0, p=2.0, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(size_average, reduce, reduction)
+        self.margin, self.p, self.eps, self.swap = margin, p, eps, swap
+
+    def call(self, anchor, positive, negative):
+        return triplet_margin_loss(anchor, positive, negative, self.margin, self.p, self.eps, self.swap, self.reduction)
+
+
+class TripletMarginWithDistanceLoss(Loss):
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin)."""
+
+    def __init__(self, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
+        super().__init__(reduction=reduction)
+        self.distance_function, self.margin, self.swap = distance_function, margin, swap
+
+    def call(self, anchor, positive, negative):
+        return triplet_margin_with_distance_loss(
+            anchor, positive, negative, distance_function=self.distance_function, margin=self.margin, swap=self.swap,
+            reduction=self.reduction,
+        )
+
+
+class WeightedLoss(Loss):
+    """What losses with a weight for each class or value share."""
+
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(size_average, reduce, reduction)
+        self.weight = None if weight is None else Buffer(weight)
+
+
+class NLLLoss(WeightedLoss):
+    """Minus the log-probability (N, C, *) of each target class (N, *)."""
+
+    def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+        super().__init__(weight, size_average, reduce, reduction)
+        self.ignore_index = ignore_index
+
+    def call(self, input, target):
+        return nll_loss(input, target, value_of(self.weight), self.ignore_index, self.reduction)
+
+
+class NLLLoss2d(NLLLoss):
+    """The same, under its old name."""
+
+
+class CrossEntropyLoss(NLLLoss):
+    """Cross entropy of logits (N, C, *) with class ids (N, *), or with probabilities (N, C, *)."""
+
+    def __init__(self, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
+        super().__init__(weight, size_average, ignore_index, reduce, reduction)
+        self.label_smoothing = label_smoothing
+
+    def call(self, input, target):
+        return cross_entropy(input, target, value_of(self.weight), self.ignore_index, self.reduction, self.label_smoothing)
+
+
+class BCELoss(WeightedLoss):
+    """Binary cross entropy of probabilities."""
+
+    def call(self, input, target):
+        return binary_cross_entropy(input, target, value_of(self.weight), self.reduction)
+
+
+class BCEWithLogitsLoss(WeightedLoss):
+    """Binary cross entropy of logits; `pos_weight` is the weight of the positive term."""
+
+    def __init__(self, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
+        super().__init__(weight, size_average, reduce, reduction)
+        self.pos_weight = None if pos_weight is None else Buffer(pos_weight)
+
+    def call(self, input, target):
+        return binary_cross_entropy_with_logits(input, target, value_of(self.weight), self.reduction, value_of(self.pos_weight))
+
+
+class MultiLabelSoftMarginLoss(WeightedLoss):
+    """Binary cross entropy of logits (*, C), averaged over the classes."""
+
+    def call(self, input, target):
+        return multilabel_soft_margin_loss(input, target, value_of(self.weight), self.reduction)
+
+
+class MultiLabelMarginLoss(Loss):
+    """The sum over target classes (up to the first -1) and other classes of max(0, 1 - x[target] + x[other]) / C."""
+
+    def call(self, input, target):
+        return multilabel_margin_loss(input, target, self.reduction)
+
+
+class MultiMarginLoss(WeightedLoss):
+    """The sum over the other classes of max(0, margin - x[target] + x[other])^p / C."""
+
+    def __init__(self, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
+        super().__init__(weight, size_average, reduce, reduction)
+        self.p, self.margin = p, margin
+
+    def call(self, input, target):
+        return multi_margin_loss(input, target, self.p, self.margin, value_of(self.weight), self.reduction)
+
+
+class CTCLoss(Loss):
+    """Connectionist temporal classification of log-probabilities (T, N, C) or (T, C)."""
+
+    def __init__(self, blank=0, reduction="mean", zero_infinity=False):
+        super().__init__(reduction=reduction)
+        self.blank, self.zero_infinity = blank, zero_infinity
+
+    def call(self, log_probs, targets, input_lengths, target_lengths):
+        return ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
+
+
+class CosineSimilarity(Module):
+    """The cosine of the angle between vectors along `dim`."""
+
+    def __init__(self, dim=1, eps=1e-8):
+        super().__init__()
+        self.dim, self.eps = dim, eps
+
+    def call(self, x1, x2):
+        return cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class PairwiseDistance(Module):
+    """The p-norm of x1 - x2 along the last axis."""
+
+    def __init__(self, p=2.0, eps=1e-6, keepdim=False):
+        super().__init__()
+        self.norm, self.eps, self.keepdim = p, eps, keepdim
+
+    def call(self, x1, x2):
+        return pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
+
+
+class AdaptiveLogSoftmax(NamedTuple):
+    """What AdaptiveLogSoftmaxWithLoss gives: the log-probability of each target, and minus their mean."""
+
+    output: Any
+    loss: Any
+
+
+class AdaptiveLogSoftmaxWithLoss(Module):
+    """Softmax over many classes, sorted by frequency: rare ones are in clusters of lower rank."""
+
+    def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False):
+        super().__init__()
+        self.in_features, self.n_classes, self.cutoffs = in_features, n_classes, [*cutoffs, n_classes]
+        self.shortlist_size, self.n_clusters = self.cutoffs[0], len(cutoffs)
+        self.head = Linear(in_features, self.shortlist_size + self.n_clusters, bias=head_bias)
+        ranks = [int(in_features // div_value ** (i + 1)) for i in range(self.n_clusters)]
+        sizes = [b - a for a, b in zip(self.cutoffs, self.cutoffs[1:])]
+        self.tail = [[Linear(in_features, r, bias=False), Linear(r, size, bias=False)] for r, size in zip(ranks, sizes)]
+
+    def log_prob(self, input):
+        """(N, in_features) -> (N, n_classes)."""
+        head = jax.nn.log_softmax(self.head(input))
+        parts = [head[..., : self.shortlist_size]]
+        for i, (down, up) in enumerate(self.tail):
+            parts.append(jax.nn.log_softmax(up(down(input))) + head[..., self.shortlist_size + i, None])
+        return jnp.concatenate(parts, axis=-1)
+
+    def predict(self, input):
+        """The likeliest class of each row."""
+        return self.log_prob(input).argmax(-1)
+
+    def call(self, input_, target_):
+        output = jnp.take_along_axis(self.log_prob(input_), target_[..., None], axis=-1)[..., 0]
+        return AdaptiveLogSoftmax(output, -output.mean())
