@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from migrate.edits import ATOM, LAMBDA, Emitter, Piece, precedence, required
+from migrate.edits import ATOM, BITOR, LAMBDA, Emitter, Piece, precedence, required
 from migrate.infer.kinds import Kind
 from migrate.tables import DROPPED, REFUSED, Condition, Parameter, Row, Variant, template
 
@@ -91,7 +91,7 @@ def choose(row: Row, bound: Bound, target: str, kind_of: KindOf) -> Variant | Re
     if not variants:
         return Refusal("MIG301", f"{row.torch} has no equivalent for this target yet")
     for v in variants:
-        if not all(_holds(c, bound, kind_of) for c in v.when):
+        if not all(_holds(c, bound, kind_of) for c in v.when) or _repeats(v, bound):
             continue
         if given := [n for n in sorted(v.reject) if n in bound.arguments and not _is_default(bound, n)]:
             return Refusal("MIG302", f"{row.torch}({given[0]}=...) is not supported")
@@ -99,6 +99,22 @@ def choose(row: Row, bound: Bound, target: str, kind_of: KindOf) -> Variant | Re
             return Refusal("MIG302", f"{row.torch}: {v.reason}")
         return v
     return Refusal("MIG302", f"{row.torch}: no form for these arguments is known")
+
+
+def _repeats(v: Variant, bound: Bound) -> bool:
+    """Whether the template writes an argument twice that is more than a name: it would be computed twice."""
+    if v.reason:
+        return False
+    names = [n.id for n in ast.walk(v.template) if isinstance(n, ast.Name)]
+    return any(names.count(name) > 1 and not _is_simple(given) for name, given in bound.arguments.items())
+
+
+def _is_simple(node: ast.expr | list[ast.expr]) -> bool:
+    if isinstance(node, list):
+        return all(map(_is_simple, node))
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) or _is_literal(node)
 
 
 def _is_default(bound: Bound, name: str) -> bool:
@@ -298,6 +314,10 @@ class Filler:
             return ""
         if isinstance(given, list):
             return ", ".join(emitter.piece(a).at(LAMBDA) for a in given)
+        if self.variant.cast.get(name) == "splice":  # the target takes no sequence here
+            if isinstance(given, (ast.Tuple, ast.List)):
+                return ", ".join(emitter.piece(a).at(LAMBDA) for a in given.elts)
+            return f"*{emitter.piece(given).at(BITOR)}"
         return emitter.piece(given).at(LAMBDA)
 
 
