@@ -18,9 +18,9 @@ def clamp(input, min=None, max=None):
     """input within [min, max], numbers or arrays; at a bound the gradient goes to input."""
     input = jnp.asarray(input)
     if min is not None:
-        input = jnp.where(input < min, min, input)
+        input = jnp.where((input >= min) | jnp.isnan(input), input, min)
     if max is not None:
-        input = jnp.where(input > max, max, input)
+        input = jnp.where((input <= max) | jnp.isnan(input), input, max)
     return input
 
 

@@ -1,0 +1,176 @@
+"""Reductions whose results, or whose gradients among equal elements and at zero, jax.numpy has otherwise."""
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from migrate.support.jax.pointwise import absolute
+
+
+class ValuesIndices(NamedTuple):
+    """Elements along an axis, and where they are."""
+
+    values: jax.Array
+    indices: jax.Array
+
+
+class MinMax(NamedTuple):
+    """Smallest and largest elements."""
+
+    min: jax.Array
+    max: jax.Array
+
+
+def values_at(find, input, dim, keepdim):
+    """The elements along dim that `find(input, dim)` gives the indices of; only those get a gradient."""
+    input = jnp.asarray(input)
+    if input.ndim == 0:
+        return ValuesIndices(input, jnp.zeros((), int))
+    indices = jnp.expand_dims(find(jax.lax.stop_gradient(input), dim), dim)
+    values = jnp.take_along_axis(input, indices, axis=dim)
+    return ValuesIndices(values, indices) if keepdim else ValuesIndices(jnp.squeeze(values, dim), jnp.squeeze(indices, dim))
+
+
+def max_dim(input, dim, keepdim=False):
+    """Largest elements along dim, and the first indices of them."""
+    return values_at(jnp.argmax, input, dim, keepdim)
+
+
+def min_dim(input, dim, keepdim=False):
+    """Smallest elements along dim, and the first indices of them."""
+    return values_at(jnp.argmin, input, dim, keepdim)
+
+
+def max_or_maximum(input, dim, keepdim=False):
+    """`max_dim` where dim is a number, the elementwise maximum where it is an array."""
+    return max_dim(input, dim, keepdim) if isinstance(dim, int) else jnp.maximum(input, dim)
+
+
+def min_or_minimum(input, dim, keepdim=False):
+    """`min_dim` where dim is a number, the elementwise minimum where it is an array."""
+    return min_dim(input, dim, keepdim) if isinstance(dim, int) else jnp.minimum(input, dim)
+
+
+def aminmax(input, dim=None, keepdim=False):
+    """Smallest and largest elements, over all axes or along one."""
+    dim = None if jnp.ndim(input) == 0 else dim
+    return MinMax(jnp.min(input, axis=dim, keepdims=keepdim), jnp.max(input, axis=dim, keepdims=keepdim))
+
+
+def kth_index(input, k, dim):
+    """Index of the k-th smallest element along dim, counted from 0; NaN is the largest."""
+    return jnp.take_along_axis(jnp.argsort(input, axis=dim), jnp.expand_dims(k, dim), axis=dim).squeeze(dim)
+
+
+def kthvalue(input, k, dim=-1, keepdim=False):
+    """The k-th smallest elements along dim, counted from 1."""
+    return values_at(lambda x, axis: jnp.take(jnp.argsort(x, axis=axis), k - 1, axis=axis), input, dim, keepdim)
+
+
+def nanmedian_index(input, dim):
+    """Index along dim of the lower median of the elements that are not NaN."""
+    count = jnp.sum(~jnp.isnan(input), axis=dim)
+    return kth_index(input, jnp.maximum(count - 1, 0) // 2, dim)
+
+
+def median_index(input, dim):
+    """Index of the lower median along dim, or of the first NaN."""
+    nan = jnp.isnan(input)
+    return jnp.where(nan.any(dim), nan.argmax(dim), nanmedian_index(input, dim))
+
+
+def median_dim(input, dim=-1, keepdim=False):
+    """The lower of the two middle elements along dim; NaN if there is one."""
+    return values_at(median_index, input, dim, keepdim)
+
+
+def nanmedian_dim(input, dim=-1, keepdim=False):
+    """The lower of the two middle elements along dim, without NaN."""
+    return values_at(nanmedian_index, input, dim, keepdim)
+
+
+def shared_among_equal(input, value):
+    """value, one of the elements of input, with its gradient shared evenly among the elements equal to it."""
+    value = jax.lax.stop_gradient(value)
+    equal = (input == value) | (jnp.isnan(input) & jnp.isnan(value))
+    return value + jnp.mean(input - jax.lax.stop_gradient(input), where=equal)
+
+
+def median(input):
+    """The lower median of all elements; NaN if there is one."""
+    return shared_among_equal(input, median_dim(jnp.ravel(input), 0).values)
+
+
+def nanmedian(input):
+    """The lower median of all elements, without NaN."""
+    return shared_among_equal(input, nanmedian_dim(jnp.ravel(input), 0).values)
+
+
+def mode_index(input, dim):
+    """Last index along dim of the most frequent element, the smallest of those if several are."""
+    x = jnp.moveaxis(input, dim, -1)
+    count = jnp.sum(x[..., :, None] == x[..., None, :], axis=-1)
+    frequent = count == count.max(-1, keepdims=True)
+    smallest = jnp.min(x, axis=-1, keepdims=True, where=frequent, initial=x.max())
+    last = jnp.argmax(jnp.flip(x == smallest, -1), axis=-1)
+    return x.shape[-1] - 1 - last
+
+
+def mode(input, dim=-1, keepdim=False):
+    """The most frequent elements along dim, the smallest of those if several are."""
+    return values_at(mode_index, input, dim, keepdim)
+
+
+def cumulative_extremum(input, dim, better):
+    """The best element so far along dim, and its index; of equal ones the last."""
+    def later(a, b):
+        take = better(b[0], a[0]) | jnp.isnan(b[0])
+        return jnp.where(take, b[0], a[0]), jnp.where(take, b[1], a[1])
+
+    input = jnp.asarray(input)
+    if input.ndim == 0:
+        return ValuesIndices(input, jnp.zeros((), int))
+    index = jax.lax.broadcasted_iota(int, input.shape, dim % input.ndim)
+    _, indices = jax.lax.associative_scan(later, (jax.lax.stop_gradient(input), index), axis=dim)
+    return ValuesIndices(jnp.take_along_axis(input, indices, axis=dim), indices)
+
+
+def cummax(input, dim):
+    """Largest elements so far along dim, and where they were."""
+    return cumulative_extremum(input, dim, jnp.greater_equal)
+
+
+def cummin(input, dim):
+    """Smallest elements so far along dim, and where they were."""
+    return cumulative_extremum(input, dim, jnp.less_equal)
+
+
+def std(input, dim=None, correction=1, keepdim=False):
+    """Standard deviation, divided by n - correction, with gradient 0 where it is 0."""
+    var = jnp.var(input, axis=dim, ddof=correction, keepdims=keepdim)
+    return jnp.where(var == 0, 0, jnp.sqrt(jnp.where(var == 0, 1, var)))
+
+
+def std_mean(input, dim=None, correction=1, keepdim=False):
+    """Standard deviation, divided by n - correction, and mean."""
+    return std(input, dim, correction, keepdim), jnp.mean(input, axis=dim, keepdims=keepdim)
+
+
+def var_mean(input, dim=None, correction=1, keepdim=False):
+    """Variance, divided by n - correction, and mean."""
+    return jnp.var(input, axis=dim, ddof=correction, keepdims=keepdim), jnp.mean(input, axis=dim, keepdims=keepdim)
+
+
+def vector_norm(input, ord=2, dim=None, keepdim=False):
+    """(sum of |input| ** ord) ** (1 / ord) over dim, None being all axes; the gradient is 0 where it is 0."""
+    size = absolute(input)
+    dim = tuple(dim) if isinstance(dim, (list, tuple)) and len(dim) else dim if isinstance(dim, int) else None
+    if ord in (float("inf"), float("-inf")):
+        return (jnp.max if ord > 0 else jnp.min)(size, axis=dim, keepdims=keepdim)
+    if ord == 0:
+        return jnp.sum(size != 0, axis=dim, keepdims=keepdim).astype(size.dtype)
+    if ord == 1:
+        return jnp.sum(size, axis=dim, keepdims=keepdim)
+    total = jnp.sum(jnp.square(size) if ord == 2 else size**ord, axis=dim, keepdims=keepdim)
+    safe = jnp.where(total == 0, 1, total)
+    return jnp.where(total == 0, 0, jnp.sqrt(safe) if ord == 2 else safe ** (1 / ord))

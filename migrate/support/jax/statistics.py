@@ -1,0 +1,71 @@
+"""Counts, integrals and distances."""
+import jax.numpy as jnp
+
+from migrate.support.jax.reductions import vector_norm
+
+
+def histc(input, bins=100, min=0, max=0):
+    """How many elements fall into each of `bins` equal bins of [min, max]; the range of the data if both are equal."""
+    input = jnp.ravel(input)
+    low, high = (min, max) if min != max else (input.min(), input.max())
+    low, high = jnp.where(low == high, low - 1, low), jnp.where(low == high, high + 1, high)
+    inside = (input >= low) & (input <= high)
+    index = jnp.clip(((input - low) * bins / (high - low)).astype(int), 0, bins - 1)
+    return jnp.zeros(bins, input.dtype).at[index].add(inside.astype(input.dtype))
+
+
+def steps(x, dx, dim, ndim):
+    """Distances between neighbours along dim, of given points or evenly spaced."""
+    if x is None:
+        return 1 if dx is None else dx
+    if x.ndim == 1:
+        x = x.reshape([-1 if axis == dim % ndim else 1 for axis in range(ndim)])
+    return jnp.diff(x, axis=dim)
+
+
+def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
+    """Running integral of y along dim by the trapezoidal rule; one element less than y has."""
+    n = y.shape[dim]
+    first, second = jnp.take(y, jnp.arange(n - 1), axis=dim), jnp.take(y, jnp.arange(1, n), axis=dim)
+    return jnp.cumsum(steps(x, dx, dim, y.ndim) * (first + second) / 2, axis=dim)
+
+
+def trapezoid(y, x=None, *, dx=None, dim=-1):
+    """Integral of y along dim by the trapezoidal rule."""
+    n = y.shape[dim]
+    first, second = jnp.take(y, jnp.arange(n - 1), axis=dim), jnp.take(y, jnp.arange(1, n), axis=dim)
+    return jnp.sum(steps(x, dx, dim, y.ndim) * (first + second) / 2, axis=dim)
+
+
+def cdist(x1, x2, p=2.0):
+    """Distances between all pairs: (..., P, M), (..., R, M) -> (..., P, R); the gradient is 0 where they are 0."""
+    return vector_norm(x1[..., :, None, :] - x2[..., None, :, :], p, -1)
+
+
+def renorm(input, p, dim, maxnorm):
+    """input with every slice along dim scaled down to a norm of at most maxnorm."""
+    others = tuple(axis for axis in range(input.ndim) if axis != dim % input.ndim)
+    norm = vector_norm(input, p, others, keepdim=True)
+    return input * jnp.where(norm > maxnorm, maxnorm / (norm + 1e-7), 1)
+
+
+def slope(input, points, dim, edge_order):
+    """Derivative of input along dim at unevenly spaced points."""
+    f, h = jnp.moveaxis(input, dim, -1), jnp.diff(points)
+    a, b = h[:-1], h[1:]
+    d = jnp.diff(f) / h
+    inner = (b * d[..., :-1] + a * d[..., 1:]) / (a + b)
+    left, right = d[..., :1], d[..., -1:]
+    if edge_order == 2:
+        left = left + (left - d[..., 1:2]) * h[0] / (h[0] + h[1])
+        right = right + (right - d[..., -2:-1]) * h[-1] / (h[-1] + h[-2])
+    return jnp.moveaxis(jnp.concatenate([left, inner, right], -1), -1, dim)
+
+
+def gradient(input, spacing=1, dim=None, edge_order=1):
+    """Derivatives of sampled values along each of dim; spacing is one step, or for each axis a step or the points."""
+    dims = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    spacings = spacing if isinstance(spacing, (list, tuple)) else [1 if spacing is None else spacing] * len(dims)
+    return tuple(
+        slope(input, h if jnp.ndim(h) else h * jnp.arange(input.shape[d]), d, edge_order) for d, h in zip(dims, spacings)
+    )
