@@ -99,7 +99,7 @@ def evaluate(expression: str, namespace: dict[str, Any], rngs: Callable[[], Any]
 
 def takes_rngs(function: Any) -> bool:
     """Whether a class or function has a parameter `rngs`."""
-    try:
-        return "rngs" in inspect.signature(function).parameters
+    try:  # the metaclass of nnx hides the signature of a class
+        return "rngs" in inspect.signature(function.__init__ if isinstance(function, type) else function).parameters
     except (TypeError, ValueError):
         return False

@@ -32,7 +32,6 @@ class Mode(TorchDispatchMode):  # type: ignore[misc]
         name = func.overloadpacket.__name__
         if name not in RANDOM:
             return func(*args, **kwargs)
-        kwargs.pop("generator", None)
         if name == "native_dropout":
             x, p, training = args[0], args[1], args[2]
             if not training:

@@ -41,8 +41,9 @@ class Sides:
             self.restore(side)
             draws = Draws()
             try:
+                given = convert(side, values)
                 with mode(draws, double=side != "f32"):
-                    results[side] = task(model, convert(side, values))
+                    results[side] = task(model, given)
             except Exception as e:
                 if side == "f32":
                     raise

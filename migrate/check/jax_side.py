@@ -1,0 +1,144 @@
+"""The JAX side of a check, run in a process of its own: needs the converted file and an oracle folder, and no torch.
+
+`python -m migrate.check.jax_side JOB.json` reads the job and writes what became of it to `result.json` in the job's `out` folder.
+"""
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from migrate.check import oracle
+from migrate.check.child import limit_memory
+from migrate.check.load import UserError, describe, evaluate, load, locate, source_line
+
+STAGES = ("parses", "imports", "builds", "loads", "shapes", "forward", "submodules", "gradients", "train", "jit")
+
+
+class StageError(Exception):
+    """A stage found a difference."""
+
+
+class Skipped(Exception):
+    """A stage can't be done here; not a failure."""
+
+
+class Run:
+    """Goes through the stages, to the first that fails."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self.job = job
+        self.out = Path(job["out"])
+        self.path = Path(job["converted"])
+        self.folders = [self.path.resolve().parent, *(Path(r).resolve() for r in job["roots"])]
+        self.stages: list[dict[str, Any]] = []
+        self.failed = False
+        self.result: dict[str, Any] = {"stages": self.stages, "rows": [], "outputs": [], "gradients": [], "state": [], "first": None, "notes": [], "compared": 0}
+
+    def stage(self, name: str, task: Callable[[], str | None], always: bool = False) -> None:
+        """Does one stage, unless an earlier one failed or it was not asked for. What `task` returns is the stage's remark."""
+        if name not in self.job["stages"] or (self.failed and not always):
+            return
+        (self.out / "progress").write_text(name)
+        entry: dict[str, Any] = {"name": name, "status": "passed", "message": ""}
+        start = time.perf_counter()
+        try:
+            entry["message"] = task() or ""
+        except Skipped as e:
+            entry |= {"status": "skipped", "message": str(e)}
+        except (StageError, UserError) as e:
+            entry |= {"status": "failed", "message": str(e)}
+        except (Exception, SystemExit) as e:
+            file, line = locate(e, self.folders)
+            entry |= {"status": "failed", "message": describe(e), "file": file, "line": line, "source": source_line(file, line)}
+        self.failed = self.failed or entry["status"] == "failed"
+        self.stages.append(entry | {"seconds": round(time.perf_counter() - start, 3)})
+
+
+def parses(path: Path) -> None:
+    """The file is Python."""
+    import ast
+    import tokenize
+
+    with tokenize.open(path) as f:
+        ast.parse(f.read(), str(path))
+
+
+def construct(module: Any, content: dict[str, Any], expression: str | None, target: str) -> Any:
+    """The converted model."""
+    rngs: Callable[[], Any] | None = None
+    if target == "flax":
+        from flax import nnx
+
+        rngs = lambda: nnx.Rngs(0)
+    value = evaluate(expression or content["model"], vars(module), rngs)
+    return value[0] if content["pair"] and isinstance(value, tuple) else value
+
+
+def check(job: dict[str, Any]) -> dict[str, Any]:
+    """Runs the job; returns the result."""
+    run = Run(job)
+    target = job["target"]
+    live: dict[str, Any] = {}
+
+    def imports() -> None:
+        live["module"] = load(run.path, [Path(r) for r in job["roots"]])
+
+    def builds() -> None:
+        live["model"] = construct(live["module"], live["oracle"], job.get("model"), target)
+
+    run.stage("parses", lambda: parses(run.path))
+    _import_frameworks(target)
+    limit_memory()
+    live["oracle"] = oracle.read(Path(job["oracle"]))
+    run.stage("imports", imports)
+    run.stage("builds", builds)
+    if run.failed:
+        return run.result
+    from migrate.check.jax_tasks import Tasks
+
+    tasks = Tasks(_adapt(live["model"], target), live["oracle"], Path(job["oracle"]), run.result)
+    run.stage("loads", tasks.loads)
+    run.stage("shapes", tasks.shapes)
+    before = run.failed
+    run.stage("forward", tasks.forward)
+    if not before:
+        run.stage("submodules", tasks.submodules, always=True)
+    run.stage("gradients", tasks.gradients)
+    run.stage("train", tasks.train)
+    run.stage("jit", tasks.jit)
+    return run.result
+
+
+def _import_frameworks(target: str) -> None:
+    warnings.filterwarnings("ignore")
+    import jax
+
+    jax.config.update("jax_default_matmul_precision", "highest")
+    if target == "keras":
+        import keras  # noqa: F401
+    else:
+        import flax  # noqa: F401
+
+
+def _adapt(model: Any, target: str) -> Any:
+    if target == "keras":
+        from migrate.check.keras_model import KerasModel
+
+        return KerasModel(model)
+    from migrate.check.flax_model import FlaxModel
+
+    return FlaxModel(model)
+
+
+def main() -> None:
+    """Runs the job of the command line."""
+    job = json.loads(Path(sys.argv[1]).read_text())
+    result = check(job)
+    Path(job["out"], "result.json").write_text(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

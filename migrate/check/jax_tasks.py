@@ -1,0 +1,241 @@
+"""The stages of the JAX side that compare: each takes the converted model, and the oracle for what PyTorch gave."""
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from migrate.check import leaves
+from migrate.check.compare import FACTOR, Difference, difference, kind
+from migrate.check.draws import Draws
+from migrate.check.jax_draws import shared
+from migrate.check.jax_side import Skipped, StageError
+from migrate.check.store import Reader
+from migrate.check.tree import Tree
+
+DTYPES = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
+
+
+class Tasks:
+    """One converted model against one oracle. What is found goes into `result`."""
+
+    def __init__(self, model: Any, content: dict[str, Any], folder: Path, result: dict[str, Any]) -> None:
+        self.model = model
+        self.content = content
+        self.reader = Reader(folder, content["files"])
+        self.result = result
+        self.state = {k: self._array(v) for k, v in content["state"].items()}
+        self.outputs: dict[str, Any] = {}
+
+    # --- stages ---
+
+    def loads(self) -> str | None:
+        """The state dict, every leaf of it."""
+        self.model.set_training(False)
+        if not self.state:
+            return "no weights"
+        loaded = self.model.load(self.state)
+        wrong = [f"{word} {', '.join(names[:4])}{' ...' if len(names) > 4 else ''}" for word, names in (("missing", loaded.missing), ("unexpected", loaded.unexpected)) if names]
+        if wrong:
+            raise StageError("; ".join(wrong))
+        return f"{len(loaded.loaded)} tensors"
+
+    def shapes(self) -> str | None:
+        """Runs each set of inputs; structure, shapes and dtypes of the outputs."""
+        for run in self.content["runs"]:
+            if run["name"] == "random" and self.content["modules"]:
+                self.tree = Tree(self, run["events"])
+                with self.tree.recording():
+                    output, log = self._forward(run)
+            else:
+                output, log = self._forward(run)
+            self.outputs[run["name"]] = (output, log)
+            got = list(leaves.walk(output))
+            if len(got) != len(run["outputs"]):
+                raise StageError(f"on {run['name']} inputs: {len(got)} results instead of {len(run['outputs'])}")
+            for (path, value), want in zip(got, run["outputs"], strict=True):
+                if reason := _unlike(value, want):
+                    raise StageError(f"on {run['name']} inputs: result {path}: {reason}" if path else f"on {run['name']} inputs: {reason}")
+        return None
+
+    def forward(self) -> str | None:
+        """The values of the outputs."""
+        problems, worst, skipped = [], 0.0, []
+        for run in self.content["runs"]:
+            output, log = self.outputs[run["name"]]
+            if run["draws"] and log != run["draws"]:
+                skipped.append(_draws_differ(run["draws"], log))
+                continue
+            for (path, value), want in zip(leaves.walk(output), run["outputs"], strict=True):
+                d = self.compare(value, want)
+                self.result["outputs"].append(_entry(f"{run['name']}{path}", d, want))
+                worst = max(worst, d.units)
+                if d.reason:
+                    problems.append(f"on {run['name']} inputs: {('result ' + path + ': ') if path else ''}{d.reason}")
+        if problems:
+            raise StageError(problems[0])
+        if skipped and not self.result["outputs"]:
+            raise Skipped(skipped[0])
+        return f"{len(self.result['outputs'])} tensors, worst {worst:.2f} of {FACTOR:g} units"
+
+    def submodules(self) -> str | None:
+        """Each submodule in the run, then alone on scaled inputs; the first that differs."""
+        message = self.tree.judge(self.result)
+        if self.content.get("probes"):
+            message = self.tree.probe(self.content["probes"], self.result) or message
+        if message:
+            raise StageError(message)
+        return f"{sum(r['verdict'] == 'same' for r in self.result['rows'])} of {len(self.result['rows'])} compared"
+
+    def gradients(self) -> str | None:
+        """Gradients of parameters and inputs."""
+        want = self.content.get("gradients")
+        if not want or want["skipped"]:
+            raise Skipped(want["skipped"] if want else "not in the oracle")
+        args, kwargs = self._inputs(self.content["runs"][0])
+        self._reload()
+        draws = Draws()
+        with shared(draws):
+            by_param, by_input = self.model.gradients(args, kwargs)
+        if want["draws"] and draws.log != want["draws"]:
+            raise Skipped(_draws_differ(want["draws"], draws.log))
+        expected = self._loaded(lambda: self.model.parameters(), {n: self._array(v) for n, v in want["parameters"].items()})
+        problems = []
+        for path, (names, value) in expected.items():
+            known = [want["parameters"][n] for n in names if n in want["parameters"]]
+            if known:
+                d = difference(np.asarray(by_param[path]), np.asarray(value), known[0]["dtype"], max(k["own"] for k in known))
+                problems += self._gradient(path, d, known[0])
+            elif jnp.issubdtype(by_param[path].dtype, jnp.floating) and np.any(np.asarray(by_param[path])):
+                self.result["notes"].append(f"parameter {path} has no counterpart in the original")
+        for i, (got, leaf) in enumerate(zip(by_input, want["inputs"], strict=False)):
+            if got is not None and leaf is not None:
+                problems += self._gradient(f"input {i}", self.compare(got, leaf), leaf)
+        if problems:
+            raise StageError(f"gradient of {problems[0]}" + (f" (and of {len(problems) - 1} more)" if len(problems) > 1 else ""))
+        return f"{len(self.result['gradients'])} tensors"
+
+    def train(self) -> str | None:
+        """One pass in train mode: outputs, and the running statistics afterwards."""
+        want = self.content.get("train")
+        if not want or want["skipped"]:
+            raise Skipped(want["skipped"] if want else "not in the oracle")
+        self._reload()
+        self.model.set_training(True)
+        try:
+            output, log = self._forward(self.content["runs"][0])
+            after = self.model.variables()
+        finally:
+            self.model.set_training(False)
+        if want["draws"] and not log:
+            raise StageError(f"the original draws random numbers in train mode ({len(want['draws'])} times), the converted model none")
+        if want["draws"] and log != want["draws"]:
+            raise Skipped(_draws_differ(want["draws"], log))
+        got = list(leaves.walk(output))
+        if len(got) != len(want["outputs"]):
+            raise StageError(f"{len(got)} results in train mode instead of {len(want['outputs'])}")
+        for (path, value), leaf in zip(got, want["outputs"], strict=True):
+            if reason := _unlike(value, leaf) or self.compare(value, leaf).reason:
+                raise StageError(f"output {path} in train mode: {reason}" if path else f"output in train mode: {reason}")
+        expected = self._loaded(lambda: {v[0]: v for v in self.model.variables()}, {n: self._array(v) for n, v in want["state"].items()})
+        for path, names, value, _ in after:
+            known = [want["state"][n] for n in names if n in want["state"]]
+            if known:
+                d = difference(np.asarray(value), np.asarray(expected[path][2]), known[0]["dtype"], max(k["own"] for k in known))
+                self.result["state"].append(_entry(path, d, known[0]))
+                if d.reason:
+                    raise StageError(f"{path} after a pass in train mode: {d.reason}")
+        self._reload()
+        return f"{len(got)} outputs, {len(self.result['state'])} statistics"
+
+    def jit(self) -> str | None:
+        """The outputs under jit."""
+        run = self.content["runs"][0]
+        args, kwargs = self._inputs(run)
+        self._reload()
+        draws = Draws()
+        with shared(draws):
+            got = self.model.jitted(args, kwargs)
+        if run["draws"] and draws.log != run["draws"]:
+            raise Skipped(_draws_differ(run["draws"], draws.log))
+        for value, want in zip(got, run["outputs"], strict=True):
+            if reason := _unlike(value, want) or self.compare(value, want).reason:
+                raise StageError(f"under jit: {reason}")
+        return None
+
+    # --- what they share ---
+
+    def compare(self, value: Any, leaf: dict[str, Any]) -> Difference:
+        """A value of the converted model against a leaf of the oracle."""
+        self.result["compared"] += 1
+        undecided = self.reader.get(leaf["undecided"]) if "undecided" in leaf else None
+        got = np.asarray(value)
+        if got.dtype.kind == "V" or str(got.dtype) in ("bfloat16", "float16"):
+            got = got.astype(np.float32)
+        return difference(got, self.reader.get(leaf["key"]), leaf["dtype"], leaf["own"], undecided)
+
+    def decode(self, code: Any, scale: float = 1.0) -> Any:
+        """Encoded arguments as JAX arrays, floating ones times `scale`."""
+        return leaves.decode(code, lambda entry: self.jax_array(entry, scale))
+
+    def jax_array(self, entry: dict[str, Any], scale: float = 1.0) -> Any:
+        """An array of the oracle in the dtype that JAX has for the original's."""
+        array = self._array(entry)
+        if array.dtype.kind == "f" and scale != 1:
+            array = array * np.float32(scale)
+        return jnp.asarray(array, dtype=DTYPES.get(entry["dtype"], entry["dtype"]))
+
+    def _array(self, entry: dict[str, Any]) -> Any:
+        array = self.reader.get(entry["key"])
+        if entry["dtype"].startswith("complex"):
+            return array.astype(np.float32).view(np.complex64)[..., 0]
+        return array
+
+    def _inputs(self, run: dict[str, Any]) -> Any:
+        return self.decode(run["inputs"])
+
+    def _forward(self, run: dict[str, Any]) -> tuple[Any, list[Any]]:
+        args, kwargs = self._inputs(run)
+        draws = Draws()
+        with shared(draws):
+            output = self.model(*args, **kwargs)
+        return output, draws.log
+
+    def _reload(self) -> None:
+        if self.state:
+            self.model.load(self.state)
+
+    def _loaded(self, read: Any, values: dict[str, Any]) -> Any:
+        """What `read` gives while `values` are loaded in place of the state: the loader puts them into the model's own layout."""
+        if not self.state:
+            return read()
+        self.model.load(self.state | values)
+        try:
+            return read()
+        finally:
+            self._reload()
+
+    def _gradient(self, name: str, d: Difference, leaf: dict[str, Any]) -> list[str]:
+        self.result["compared"] += 1
+        self.result["gradients"].append(_entry(name, d, leaf))
+        return [f"{name}: {d.reason}"] if d.reason else []
+
+
+def _entry(name: str, d: Difference, leaf: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "shape": leaf["shape"], "dtype": leaf["dtype"], "error": d.error, "units": d.units, "own": leaf["own"], "reason": d.reason}
+
+
+def _unlike(value: Any, leaf: dict[str, Any]) -> str:
+    """Why shape or dtype of a value are not those of the original, or "". JAX has 32 bits where PyTorch has 64."""
+    shape = list(np.shape(value))
+    if shape != leaf["shape"]:
+        return f"shape {tuple(shape)} instead of {tuple(leaf['shape'])}"
+    dtype = str(getattr(value, "dtype", np.asarray(value).dtype))
+    want = leaf["dtype"]
+    if kind(dtype) != kind(want) or (dtype != want and {dtype, want} & {"bfloat16", "float16"}):
+        return f"dtype {dtype} instead of {want}"
+    return ""
+
+
+def _draws_differ(want: list[Any], got: list[Any]) -> str:
+    return f"values can't be compared: the original draws random numbers {len(want)} times, the converted model {len(got)} times or in other shapes"

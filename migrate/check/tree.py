@@ -1,0 +1,139 @@
+"""Submodule by submodule: what the converted model's modules were given and gave, against the original's."""
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from migrate.check import leaves
+from migrate.check.draws import Draws
+from migrate.check.jax_draws import shared
+from migrate.check.jax_record import recording
+from migrate.check.load import class_place
+
+Key = tuple[str, str, int]
+
+
+class Tree:
+    """The submodules of one run. `tasks` compares single values."""
+
+    def __init__(self, tasks: Any, events: list[dict[str, Any]]) -> None:
+        self.tasks = tasks
+        self.modules: dict[str, Any] = tasks.model.modules()
+        self.events = events
+        self.wanted = {(e["at"], e["module"], e["call"]): e for e in events}
+        self.found: dict[Key, tuple[float, float, str]] = {}  # units, error, reason
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[None]:
+        """Compares as the modules are entered and left; nothing is kept."""
+        with recording(self.modules, self._saw):
+            yield
+
+    def _saw(self, at: str, name: str, call: int, got: list[tuple[str, Any]]) -> None:
+        want = self.wanted.get((at, name, call))
+        if want is None:
+            return
+        leaves_wanted = want["leaves"]
+        if len(got) != len(leaves_wanted):
+            if at == "exit":
+                self.found[at, name, call] = (0.0, 0.0, f"{len(got)} results instead of {len(leaves_wanted)}")
+            return
+        self.found[at, name, call] = self._worst(got, leaves_wanted)
+
+    def _worst(self, got: list[tuple[str, Any]], wanted: list[dict[str, Any]]) -> tuple[float, float, str]:
+        units, error, reason = 0.0, 0.0, ""
+        for (_, value), leaf in zip(got, wanted, strict=True):
+            shape = list(getattr(value, "shape", ()))
+            if shape != leaf["shape"]:
+                return 0.0, 0.0, f"shape {tuple(shape)} instead of {tuple(leaf['shape'])}"
+            d = self.tasks.compare(value, leaf)
+            units, error, reason = max(units, d.units), max(error, d.error), reason or d.reason
+        return units, error, reason
+
+    def judge(self, result: dict[str, Any]) -> str:
+        """Fills the rows; returns what to say of the first place that differs, "" where none does."""
+        rows: dict[str, dict[str, Any]] = {}
+        for e in self.events:
+            if e["at"] == "exit":
+                self._row(rows, e["module"], e["call"])
+        result["rows"] = list(rows.values())
+        stack: list[str] = []
+        for e in self.events:
+            key = (e["at"], e["module"], e["call"])
+            reason = self.found.get(key, (0, 0, ""))[2]
+            if e["at"] == "enter":
+                if reason and stack:
+                    return self._first(result, stack[-1], f"what `{stack[-1] or 'the model'}` passes to `{e['module']}` differs: {reason}")
+                stack.append(e["module"])
+            else:
+                stack.pop()
+                if reason:
+                    return self._first(result, e["module"], f"`{e['module'] or 'the model itself'}` differs: {reason}")
+        return ""
+
+    def _row(self, rows: dict[str, dict[str, Any]], name: str, call: int) -> None:
+        about = self.tasks.content["modules"].get(name, {})
+        module = self.modules.get(name)
+        row = rows.setdefault(name, {
+            "module": name, "class": about.get("class", ""), "converted": type(module).__name__ if module is not None else "", "calls": 0, "units": 0.0, "error": 0.0,
+            "probe": None, "verdict": "not separate", "reason": "",
+        })
+        row["calls"] += 1
+        found = self.found.get(("exit", name, call))
+        if found:
+            row["units"], row["error"] = max(row["units"], found[0]), max(row["error"], found[1])
+            row["reason"] = row["reason"] or found[2]
+            row["verdict"] = "differs" if row["reason"] else "same"
+
+    def probe(self, probes: dict[str, Any], result: dict[str, Any]) -> str:
+        """Runs submodules alone on the scaled inputs; returns what to say of the first that differs where nothing did before."""
+        rows = {r["module"]: r for r in result["rows"]}
+        message = ""
+        for scale, group in _by_scale(probes["runs"]).items():
+            override = {k: self.tasks.jax_array(v) for k, v in probes["override"].get(str(scale), {}).items()}
+            if override:
+                self.tasks.model.load(self.tasks.state | override)
+            for p in group:
+                name = p["module"]
+                row = rows.get(name)
+                if row is None or row["verdict"] != "same":
+                    continue
+                units, error, reason = self._alone(p)
+                row["probe"] = max(row["probe"] or 0.0, units)
+                if reason:
+                    what = f"alone, on inputs times {scale:g}: {reason}"
+                    row |= {"verdict": "differs", "reason": what, "error": max(row["error"], error)}
+            if override:
+                self.tasks.model.load(self.tasks.state)
+        if not result["first"]:
+            for row in result["rows"]:  # children end before their parents
+                if row["verdict"] == "differs":
+                    message = self._first(result, row["module"], f"`{row['module'] or 'the model itself'}` differs: {row['reason']}")
+                    break
+        return message
+
+    def _alone(self, probe: dict[str, Any]) -> tuple[float, float, str]:
+        args, kwargs = self.tasks.decode(probe["arguments"], probe["scale"])
+        try:
+            with shared(Draws()):
+                got = list(leaves.walk(self.tasks.model.call(self.modules[probe["module"]], args, kwargs)))
+        except Exception as e:
+            return 0.0, 0.0, f"{type(e).__name__}: {e}"[:200]
+        if len(got) != len(probe["outputs"]):
+            return 0.0, 0.0, f"{len(got)} results instead of {len(probe['outputs'])}"
+        return self._worst(got, probe["outputs"])
+
+    def _first(self, result: dict[str, Any], name: str, message: str) -> str:
+        about = self.tasks.content["modules"].get(name, {})
+        module = self.modules.get(name)
+        file, line = class_place(type(module)) if module is not None else ("", 0)
+        result["first"] = {
+            "module": name, "class": about.get("class", ""), "message": message, "original": [about.get("file", ""), about.get("line", 0)], "converted": [file, line],
+        }
+        return message
+
+
+def _by_scale(runs: list[dict[str, Any]]) -> dict[float, list[dict[str, Any]]]:
+    groups: dict[float, list[dict[str, Any]]] = {}
+    for r in runs:
+        groups.setdefault(r["scale"], []).append(r)
+    return groups
