@@ -66,3 +66,12 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     square = jnp.pad(input * input, pads)
     mean = sum(square[:, i : i + input.shape[1]] for i in range(size)) / size
     return input / (mean * alpha + k) ** beta
+
+
+def cross_map_lrn(input, size, alpha=1e-4, beta=0.75, k=1.0):
+    """(N, C, H, W): local response normalisation as PyTorch's CrossMapLRN2d does it: channel 0 counts for all later channels as well."""
+    reach, channels = (size - 1) // 2, input.shape[1]
+    square = input * input
+    padded = jnp.pad(square, [(0, 0), (reach, reach), (0, 0), (0, 0)])
+    total = sum(padded[:, i : i + channels] for i in range(2 * reach + 1))
+    return input / (total.at[:, reach + 1 :].add(square[:, :1]) * (alpha / size) + k) ** beta

@@ -2,7 +2,7 @@
 import jax
 import jax.numpy as jnp
 
-from migrate.support.jax.norms import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, moments, rms_norm
+from migrate.support.jax.norms import batch_norm, cross_map_lrn, group_norm, instance_norm, layer_norm, local_response_norm, moments, rms_norm
 from migrate.support.keras.module import Buffer, Module, Parameter, value_of
 
 
@@ -154,7 +154,10 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(LocalResponseNorm):
-    """(N, C, H, W): the same."""
+    """(N, C, H, W): the same, but channel 0 counts for all later channels as well."""
 
     def __init__(self, size, alpha=1e-4, beta=0.75, k=1):
         super().__init__(size, alpha, beta, k)
+
+    def call(self, input):
+        return cross_map_lrn(input, self.size, self.alpha, self.beta, self.k)
