@@ -59,7 +59,7 @@ class FlaxModel:
         flat, where, rebuild = split_inputs((args, kwargs))
 
         def loss(params: Any, floats: Any) -> Any:
-            model = nnx.merge(graph, params, rest) if self.is_module else self.model
+            model = nnx.merge(graph, params, rest, copy=True) if self.is_module else self.model
             a, k = rebuild(floats)
             return weighted(model(*a, **k))
 

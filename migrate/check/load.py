@@ -67,11 +67,12 @@ def source_line(file: str, line: int) -> str:
 
 
 def class_place(cls: type) -> tuple[str, int]:
-    """Where a class is defined, or ("", 0)."""
+    """Where a user's class is defined; ("", 0) for one of an installed library."""
     try:
-        return inspect.getsourcefile(cls) or "", inspect.getsourcelines(cls)[1]
+        file, line = inspect.getsourcefile(cls) or "", inspect.getsourcelines(cls)[1]
     except (OSError, TypeError):
         return "", 0
+    return ("", 0) if "site-packages" in file else (file, line)
 
 
 class _Builds(ast.NodeTransformer):

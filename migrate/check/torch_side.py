@@ -168,8 +168,7 @@ class Oracle:
         found = {}
         for name, m in self.model.named_modules():
             file, line = class_place(type(m))
-            own = type(m).__module__.startswith("torch.")
-            found[name] = {"class": type(m).__name__, "file": "" if own else file, "line": 0 if own else line, "leaf": not any(True for _ in m.children())}
+            found[name] = {"class": type(m).__name__, "file": file, "line": line, "leaf": not any(True for _ in m.children())}
         return found
 
 
