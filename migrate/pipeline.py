@@ -1,0 +1,173 @@
+"""The stages: read, infer, plan, emit, check the result."""
+import ast
+import builtins
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from migrate.context import Context
+from migrate.diagnostics import Diagnostic
+from migrate.edits import Emitter, Plan
+from migrate.infer.engine import Inference
+from migrate.rules import comments, driver, imports
+from migrate.rules.builders import Builders
+from migrate.source.modules import FileInfo, Unit
+from migrate.source.text import Source, SourceError, read
+from migrate.support.extract import Support
+from migrate.support.extract import load as load_support
+from migrate.tables import Table, standard
+from migrate.targets import TARGETS
+from migrate.targets.base import Target
+
+SUPPORT = "torch_support"
+STACK = 512 * 1024 * 1024
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What a file became. `support`: relative path -> text of the extra modules that the code imports."""
+
+    code: str
+    support: Mapping[str, str]
+    diagnostics: tuple[Diagnostic, ...]
+    filename: str = ""
+    names: frozenset[str] = field(default_factory=frozenset)  # the support definitions that the code imports
+    plan: Plan | None = None
+    newline: str = "\n"
+    encoding: str = "utf-8"
+
+
+def deep(work: Callable[[], T]) -> T:
+    """Runs something in a thread whose stack is large enough for expressions thousands of levels deep. Raises what it raises."""
+    box: list[Any] = []
+
+    def run() -> None:
+        try:
+            box.append((True, work()))
+        except BaseException as e:  # noqa: BLE001 - handed to the caller as it is
+            box.append((False, e))
+
+    limit = sys.getrecursionlimit()
+    size = threading.stack_size(STACK)
+    try:
+        sys.setrecursionlimit(max(limit, 60_000))
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(size)
+        sys.setrecursionlimit(limit)
+    ok, value = box[0]
+    if not ok:
+        raise value
+    return value  # type: ignore[no-any-return]
+
+
+def target_named(name: str) -> Target:
+    """A target by its name. Raises ValueError for an unknown one."""
+    if name not in TARGETS:
+        raise ValueError(f"unknown target {name!r}; known: {', '.join(sorted(TARGETS))}")
+    return TARGETS[name]
+
+
+def convert_source(text: str | bytes, target: str = "flax", filename: str = "<string>", table: Table | None = None) -> Conversion:
+    """Converts the text of one file. Never raises for what the file contains: a file that can't be read is returned as it is, with a 5xx."""
+    chosen = target_named(target)
+    return deep(lambda: _convert_one(text, chosen, filename, table or standard()))
+
+
+def _convert_one(text: str | bytes, target: Target, filename: str, table: Table) -> Conversion:
+    try:
+        source = read(text, filename)
+    except SourceError as e:
+        code = text if isinstance(text, str) else text.decode("utf-8", "replace")
+        code_name = "MIG503" if "deep" in str(e) or "recursion" in str(e) or "nested" in str(e) else "MIG501"
+        return Conversion(code, {}, (Diagnostic(e.line or 1, e.column or 1, code_name, str(e), filename),), filename)
+    unit = Unit(table)
+    unit.add(source, "")
+    return convert_unit(unit, target)[""]
+
+
+def convert_unit(unit: Unit, target: Target, support_name: str = SUPPORT) -> dict[str, Conversion]:
+    """Converts all files of a unit; by module name."""
+    unit.link()
+    support = load_support(target.name)
+    inf = Inference(unit)
+    inf.run()
+    builders = Builders(unit, inf, target, support)
+    builders.run()
+    shared: dict[str, Any] = {"builders": builders, "building_lambdas": builders.lambdas, **driver.unit_facts(unit, inf)}
+    contexts = {m: _context(unit, f, inf, target, support, support_name, dict(shared)) for m, f in unit.files.items()}
+    for ctx in contexts.values():
+        driver.plan_file(ctx)
+    for ctx in contexts.values():
+        driver.plan_classes(ctx)
+    return {m: emit(ctx) for m, ctx in contexts.items()}
+
+
+def _context(unit: Unit, file: FileInfo, inf: Inference, target: Target, support: Support, name: str, shared: dict[str, Any]) -> Context:
+    shared |= {"input_usage": imports.usage(file.source.tree), "after": {}}
+    return Context(unit, file, inf, target, support, Plan(file.source), name, shared=shared)
+
+
+def emit(ctx: Context) -> Conversion:
+    """The new text of a file: once to see what it still uses, then with its imports."""
+    comments.plan(ctx)
+    try:
+        draft = ast.parse(Emitter(ctx.plan).text())
+    except SyntaxError as e:
+        return _broken(ctx, f"the result would not be valid Python: {e.msg} (line {e.lineno}: {(e.text or '').strip()})")
+    imports.plan(ctx, imports.usage(_without_imports(draft)))
+    code = Emitter(ctx.plan).text()
+    try:
+        tree = ast.parse(code)
+    except SyntaxError as e:
+        return _broken(ctx, f"the result would not be valid Python: {e.msg} (line {e.lineno}: {(e.text or '').strip()})")
+    if lost := sorted(free_names(tree) - free_names(ctx.source.tree)):
+        ctx.report("MIG901", ctx.source.tree, f"the result looks up names that nothing binds: {', '.join(lost)}")
+    names = frozenset(n for n in ctx.needs if n in ctx.support)
+    extra = {f"{ctx.support_module}.py": ctx.support.module(names)} if names else {}
+    source: Source = ctx.source
+    if source.newline != "\n":
+        code = code.replace("\n", source.newline)
+    return Conversion(code, extra, tuple(sorted(ctx.diagnostics)), source.filename, names, ctx.plan, source.newline, source.encoding)
+
+
+def _broken(ctx: Context, why: str) -> Conversion:
+    ctx.report("MIG901", ctx.source.tree, why)
+    return Conversion(ctx.source.text, {}, tuple(sorted(ctx.diagnostics)), ctx.source.filename)
+
+
+def _without_imports(tree: ast.Module) -> ast.Module:
+    return tree
+
+
+def free_names(tree: ast.Module) -> set[str]:
+    """Names that are looked up and bound nowhere in a file."""
+    used: set[str] = set()
+    bound: set[str] = set(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__class__", "__package__", "__spec__", "__loader__", "__annotations__", "__builtins__"}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(ctx=ast.Load()):
+                used.add(node.id)
+            case ast.Name():
+                bound.add(node.id)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                bound.add(node.name)
+            case ast.arg():
+                bound.add(node.arg)
+            case ast.alias():
+                bound.add((node.asname or node.name).partition(".")[0])
+            case ast.ExceptHandler() | ast.MatchAs() | ast.MatchStar():
+                bound.add(node.name or "")
+            case ast.MatchMapping():
+                bound.add(node.rest or "")
+            case ast.Global() | ast.Nonlocal():
+                bound.update(node.names)
+    return used - bound
+
+
+__all__ = ["Conversion", "convert_source", "convert_unit", "deep", "emit", "target_named"]

@@ -1,0 +1,153 @@
+"""Finds the functions that make modules: they take `rngs`."""
+import ast
+
+from migrate.infer.engine import Inference
+from migrate.infer.kinds import Kind, refs
+from migrate.source.modules import ClassInfo, FunctionInfo, Unit
+from migrate.support.extract import Support, inherited_rngs
+from migrate.tables import Row
+from migrate.targets.base import Target
+
+CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict")
+
+
+class Builders:
+    """Finds the functions of a unit that make modules, to a fixed point."""
+
+    def __init__(self, unit: Unit, inf: Inference, target: Target, support: Support) -> None:
+        self.unit, self.inf, self.target, self.support = unit, inf, target, support
+        self.lambdas: set[ast.Lambda] = set()
+        self._calls: dict[FunctionInfo, list[ast.Call]] = {}
+        self._holder: dict[ast.Call, FunctionInfo] = {}
+
+    def run(self) -> None:
+        """Sets `builds` of all functions; `lambdas` are those that make modules."""
+        for file in self.unit.files.values():
+            for f in file.functions:
+                f.builds = f.name == "__init__" and f.owner is not None and f.owner.is_module
+                self._collect(f)
+            for node in ast.walk(file.source.tree):
+                if isinstance(node, ast.Lambda) and self.inf.kinds.get(node, Kind("unknown")).tag == "factory":
+                    self.lambdas.add(node)
+        changed = True
+        while changed:
+            changed = False
+            for f, calls in self._calls.items():
+                if not f.builds and any(self.passes(c) for c in calls):
+                    f.builds = changed = True
+                    for other in self._same_name(f):
+                        other.builds = True
+
+    def _collect(self, f: FunctionInfo) -> None:
+        calls = []
+        stack: list[ast.AST] = list(f.node.body)
+        while stack:
+            node = stack.pop()
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+                if isinstance(node, ast.Lambda):
+                    continue
+                stack += node.decorator_list
+                continue
+            if isinstance(node, ast.Call):
+                calls.append(node)
+                self._holder[node] = f
+            stack += ast.iter_child_nodes(node)
+        self._calls[f] = calls
+
+    def _same_name(self, f: FunctionInfo) -> list[FunctionInfo]:
+        """Overrides of a method, up and down its hierarchy."""
+        if f.owner is None or f.name == "__init__":
+            return []
+        found = []
+        for c in [*f.owner.mro(), *_below(self.unit, f.owner)]:
+            if f.name in c.methods:
+                found.append(c.methods[f.name])
+        return found
+
+    def passes(self, call: ast.Call) -> bool:
+        """Whether a call is given `rngs`, for certain."""
+        return self.how(call) == "pass"
+
+    def how(self, call: ast.Call) -> str:
+        """ "pass", "build" (through the support function) or "" """
+        kind = self.inf.of(call.func)
+        if kind.tag == "class" or kind.tag == "factory" and refs(kind):
+            ways = {self._reference(r) for r in refs(kind)}
+            if ways == {"pass"}:
+                return "pass"
+            return "build" if "pass" in ways else ""
+        if kind.tag == "factory":
+            return "build"
+        if kind.tag == "function":
+            return self._reference(kind.ref)
+        if kind.tag == "unknown" and self._may_build(call):
+            return "build"
+        return ""
+
+    def _reference(self, ref: object) -> str:
+        if isinstance(ref, ClassInfo):
+            if ref.is_module:
+                return "pass"
+            init = ref.method("__init__")
+            return "pass" if init is not None and init.builds else ""
+        if isinstance(ref, FunctionInfo):
+            return "pass" if ref.builds else ""
+        if isinstance(ref, Row):
+            return "pass" if ref.kind == "layer" and self._layer_takes(ref) else ""
+        if isinstance(ref, ast.Lambda):
+            return "pass" if ref in self.lambdas else ""
+        return ""
+
+    def _layer_takes(self, row: Row) -> bool:
+        if row.torch.startswith("torch.nn.Module"):
+            return False
+        native = [v for v in row.for_target(self.target.name)]
+        if native:
+            return any("rngs" in v.to for v in native)
+        return inherited_rngs(self.support, row.support) == "required"
+
+    def _may_build(self, call: ast.Call) -> bool:
+        """An unknown callee whose result becomes a module: assigned to an attribute of a module, or put into a container."""
+        f = self._holder.get(call)
+        if f is None or not isinstance(call.func, (ast.Name, ast.Subscript, ast.Attribute, ast.Call)) or self._is_foreign(f, call):
+            return False
+        return becomes_module(self.inf, f, call)
+
+    def _is_foreign(self, f: FunctionInfo, call: ast.Call) -> bool:
+        """A call of something imported, or of a method of an object: it can't take `rngs`."""
+        if self.unit.resolve(f.file, call.func) is not None:
+            return True
+        if isinstance(call.func, ast.Attribute):
+            base = call.func.value
+            return not (isinstance(base, ast.Name) and base.id == f.self_name and self.inf.of(call.func).is_unknown)
+        return False
+
+
+def _below(unit: Unit, owner: ClassInfo) -> list[ClassInfo]:
+    found: list[ClassInfo] = []
+    stack = list(unit.subclasses.get(owner, ()))
+    while stack:
+        c = stack.pop()
+        found.append(c)
+        stack += unit.subclasses.get(c, ())
+    return found
+
+
+def becomes_module(inf: Inference, f: FunctionInfo, call: ast.Call) -> bool:
+    """Whether the value of a call ends in an attribute of a module, or in a container of modules."""
+    parents = f.file.source.parents
+    at: ast.AST = call
+    while (up := parents.get(at)) is not None:
+        match up:
+            case ast.Call() if up.func is not at:
+                callee = inf.of(up.func)
+                if any(isinstance(r, Row) and r.torch in CONTAINERS for r in refs(callee)):
+                    return True
+                return isinstance(up.func, ast.Attribute) and up.func.attr in ("append", "extend", "insert", "add_module") and inf.of(up.func.value).tag in ("module", "list")
+            case ast.Assign():
+                return any(isinstance(t, ast.Attribute) and inf.of(t.value).tag == "module" for t in up.targets)
+            case ast.IfExp() | ast.BoolOp() | ast.List() | ast.Tuple() | ast.Starred() | ast.ListComp() | ast.GeneratorExp() | ast.Dict() | ast.keyword() | ast.DictComp():
+                at = up
+            case _:
+                return False
+    return False

@@ -1,0 +1,29 @@
+"""Mark what was left: one comment above a statement that holds a construct that was not converted."""
+import ast
+
+from migrate.context import Context
+from migrate.diagnostics import CODES
+
+RULE = "comments"
+
+
+def plan(ctx: Context) -> None:
+    """Inserts the comments."""
+    places: dict[int, list[str]] = {}
+    for node in ctx.left:
+        line = getattr(node, "lineno", 0)
+        messages = [f"{d.code} {d.message.partition(': ')[2] or d.message}" for d in ctx.diagnostics if d.line == line and CODES[d.code].severity == "error"]
+        statement = node if isinstance(node, ast.stmt) else ctx.source.statement(node)
+        if statement in ctx.removed or not messages:
+            continue
+        start = ctx.source.start(statement)
+        at = ctx.source.line_start(start)
+        if ctx.source.text[at:start].strip():
+            continue  # a second statement on its line
+        places.setdefault(at, [])
+        for m in messages:
+            text = f"{ctx.source.indent(statement)}# {m}\n"
+            if text not in places[at]:
+                places[at].append(text)
+    for at, texts in places.items():
+        ctx.plan.insert(at, "".join(texts), RULE, order=9)

@@ -1,0 +1,74 @@
+"""Runs the rules over a file, in a fixed order at each node: the first that claims a node owns it."""
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from migrate.context import Context
+from migrate.infer.engine import Inference
+from migrate.rules import containers, indexing, inplace, layers, leftovers, modules, noise, operators, rngs, state, static, training, traversal, tying
+from migrate.source.modules import FunctionInfo, Unit
+from migrate.tables import Row
+
+Visit = Callable[[Context, Any], None]
+RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
+    ast.With: (noise.visit_with,),
+    ast.AsyncWith: (noise.visit_with,),
+    ast.Expr: (noise.visit_expr,),
+    ast.Assign: (noise.visit_assign, inplace.visit_assign, tying.visit_assign, state.visit_assign, static.visit_assign),
+    ast.AugAssign: (inplace.visit_augmented,),
+    ast.Call: (
+        noise.visit_call, state.visit_call, modules.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
+        leftovers.visit_call,
+    ),
+    ast.Attribute: (training.visit_attribute, state.visit_attribute, layers.visit_value, operators.visit_attribute, containers.visit_attribute, leftovers.visit_value),
+    ast.Name: (layers.visit_value, operators.visit_name, leftovers.visit_value),
+    ast.Subscript: (inplace.visit_index, indexing.visit_subscript),
+    ast.Lambda: (rngs.visit_lambda,),
+}
+
+
+def unit_facts(unit: Unit, inf: Inference) -> dict[str, Any]:
+    """What rules need to know of the whole unit: the layers that are tested with isinstance, the uses of attributes."""
+    tested: set[str] = set()
+    uses: dict[str, list[tuple[ast.Attribute, ast.AST | None]]] = {}
+    for file in unit.files.values():
+        parents = file.source.parents
+        for node in ast.walk(file.source.tree):
+            if isinstance(node, ast.Attribute):
+                uses.setdefault(node.attr, []).append((node, parents.get(node)))
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2:
+                options = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
+                tested.update(r.torch for o in options if isinstance(r := unit.resolve(file, o), Row))
+    return {"tested_layers": tested, "attribute_uses": uses}
+
+
+def plan_file(ctx: Context) -> None:
+    """Plans all edits of a file but those of its classes."""
+    for node in _inner_first(ctx.source.tree):
+        if node in ctx.removed:
+            continue
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            noise.visit_decorators(ctx, node)
+            info = ctx.file.by_node.get(node)
+            if isinstance(info, FunctionInfo):
+                modules.visit_function(ctx, info)
+            continue
+        for rule in RULES.get(type(node), ()):
+            rule(ctx, node)
+
+
+def _inner_first(tree: ast.Module) -> list[ast.AST]:
+    """Statements before what they hold, so that a removed one takes its parts with it; otherwise in source order."""
+    out: list[ast.AST] = []
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        out.append(node)
+        stack.extend(reversed(list(ast.iter_child_nodes(node))))
+    return out
+
+
+def plan_classes(ctx: Context) -> None:
+    """Plans constructors and class attributes, once all files have said what they need."""
+    for c in ctx.file.classes:
+        modules.visit_class(ctx, c)

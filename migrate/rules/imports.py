@@ -1,0 +1,197 @@
+"""Replace the imports: PyTorch's go where nothing uses them any more, the target's come, in the place of the first.
+
+Converted: `import torch.nn.functional as F`, `from torch import nn, Tensor`, imports inside functions.
+Unchanged: imports of other libraries, local imports.
+Left: an import that a construct that was left still needs; inside the function that needs it, where possible.
+"""
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from migrate.context import IMPORTS, Context
+from migrate.rules.modules import remove_statement
+from migrate.tables import Row
+
+RULE = "imports"
+STANDARD = ("import math", "import functools", "from functools import partial")
+
+
+@dataclass(eq=False)
+class Usage:
+    """The names that a text looks up, and where: functions by their path, "" for what runs at import."""
+
+    by_place: dict[str, set[str]] = field(default_factory=dict)
+
+    def uses(self, name: str) -> set[str]:
+        """The places that use a name."""
+        return {place for place, names in self.by_place.items() if name in names}
+
+
+def usage(tree: ast.Module) -> Usage:
+    """Which names the outermost functions and methods of a module look up."""
+    found = Usage()
+    for place, node in _places(tree, ""):
+        names = found.by_place.setdefault(place, set())
+        names.update(n.id for n in node if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+        for n in node:
+            if isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.isidentifier():
+                names.add(n.value)  # `__all__`, string annotations
+    return found
+
+
+def _places(node: ast.AST, path: str) -> Iterator[tuple[str, list[ast.AST]]]:
+    """(path, nodes): bodies of functions under their path, all else under ""."""
+    at_import: list[ast.AST] = []
+    stack = list(ast.iter_child_nodes(node))
+    while stack:
+        n = stack.pop()
+        if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            own = f"{path}{n.name}"
+            yield own, [m for s in n.body for m in ast.walk(s)]
+            stack += [*n.decorator_list, n.args, *([n.returns] if n.returns else [])]
+        elif isinstance(n, ast.ClassDef):
+            yield from _places_in_class(n, path)
+        else:
+            at_import.append(n)
+            stack += ast.iter_child_nodes(n)
+    yield "", at_import
+
+
+def _places_in_class(n: ast.ClassDef, path: str) -> Iterator[tuple[str, list[ast.AST]]]:
+    yield from _places(n, f"{path}{n.name}.")
+
+
+def is_torch(dotted: str) -> bool:
+    """A name of PyTorch itself."""
+    return dotted == "torch" or dotted.startswith("torch.")
+
+
+def plan(ctx: Context, used: Usage) -> None:
+    """Plans the edits of all import statements; `used` is what the output looks up, imports aside."""
+    src = ctx.source
+    first: ast.stmt | None = None
+    for node in ast.walk(src.tree):
+        if not isinstance(node, (ast.Import, ast.ImportFrom)) or node in ctx.removed:
+            continue
+        gone = [a for a in node.names if _goes(ctx, node, a, used)]
+        if not gone:
+            continue
+        top = node in src.tree.body
+        if top and (first is None or node.lineno < first.lineno):
+            first = node
+        _shorten(ctx, node, gone)
+    _add(ctx, first)
+
+
+def _dotted(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias) -> str:
+    if isinstance(node, ast.Import):
+        return a.name
+    base = ctx.file.names.absolute(node.module, node.level)
+    return f"{base}.{a.name}" if base else a.name
+
+
+def _goes(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, used: Usage) -> bool:
+    dotted = _dotted(ctx, node, a)
+    name = a.asname or (a.name.partition(".")[0] if isinstance(node, ast.Import) else a.name)
+    if a.name == "*":
+        return is_torch(dotted.removesuffix(".*"))
+    places = used.uses(name)
+    if is_torch(dotted):
+        inner = bool(places) and "" not in places and node in ctx.source.tree.body
+        if inner:
+            _move_inside(ctx, node, a, places)
+        return not places or inner
+    if places or dotted in ctx.unit.files or any(dotted.startswith(m + ".") for m in ctx.unit.files if m):
+        return False
+    known = ctx.unit.named(dotted)
+    return isinstance(known, Row) or dotted.partition(".")[0] in ("torchvision", "einops") and ctx.shared["input_usage"].uses(name) != set()
+
+
+def _move_inside(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, places: set[str]) -> None:
+    from migrate.rules.modules import _body_start, _one_liner
+
+    alias = f"{a.name} as {a.asname}" if a.asname else a.name
+    text = f"import {alias}" if isinstance(node, ast.Import) else f"from {node.module} import {alias}"
+    for f in ctx.file.functions:
+        path = _path(ctx, f.node)
+        if path in places or path.rpartition(".")[0] + "." + "forward" == path and f"{path.rpartition('.')[0]}.{ctx.target.forward}" in places:
+            if _one_liner(ctx, f.node):
+                ctx.plan.insert(ctx.source.start(f.node.body[0]), f"{text}; ", RULE)
+                continue
+            at, indent, _ = _body_start(ctx, f.node)
+            ctx.plan.insert(at, f"{indent}{text}\n", RULE)
+
+
+def _path(ctx: Context, node: ast.AST) -> str:
+    names = [node.name]  # type: ignore[attr-defined]
+    up = ctx.source.parent(node)
+    while up is not None:
+        if isinstance(up, ast.ClassDef):
+            names.append(up.name)
+        elif isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return "<nested>"
+        up = ctx.source.parent(up)
+    return ".".join(reversed(names))
+
+
+def _shorten(ctx: Context, node: ast.Import | ast.ImportFrom, gone: list[ast.alias]) -> None:
+    kept = [a for a in node.names if a not in gone]
+    if not kept:
+        remove_statement(ctx, node)
+        return
+    names = ", ".join(f"{a.name} as {a.asname}" if a.asname else a.name for a in kept)
+    head = "import " if isinstance(node, ast.Import) else f"from {'.' * node.level}{node.module or ''} import "
+    start, end = ctx.source.span(node)
+    ctx.plan.replace(start, end, head + names, RULE)
+
+
+def block(ctx: Context) -> str:
+    """The imports that the output adds, as lines."""
+    lines, support = [], []
+    for wanted in sorted(ctx.needs):
+        name = ctx.name(wanted)
+        if wanted in IMPORTS:
+            if ctx._imported_as(IMPORTS[wanted]) == name:
+                continue
+            statement = IMPORTS[wanted]
+            plain = statement.split()[-1]
+            lines.append(statement if plain == name else (statement.removesuffix(f" as {plain}") + f" as {name}"))
+        else:
+            support.append(wanted if name == wanted else f"{wanted} as {name}")
+    order = {"import": 0, "from": 1}
+    standard = sorted(line for line in lines if line in STANDARD or line.startswith(("import math", "import functools")))
+    rest = sorted((line for line in lines if line not in standard), key=lambda s: (order[s.split()[0]], s.split()[1]))
+    if support:
+        rest.append(_wrapped(ctx.support_module, sorted(support)))
+    return "".join(line + "\n" for line in standard + rest)
+
+
+def _wrapped(module: str, names: list[str]) -> str:
+    line = f"from {module} import {', '.join(names)}"
+    if len(line) <= 120:
+        return line
+    lines, current = [], "    "
+    for n in names:
+        if len(current) + len(n) + 1 > 110:
+            lines.append(current.rstrip())
+            current = "    "
+        current += f"{n}, "
+    return f"from {module} import (\n" + "\n".join([*lines, current.rstrip()]) + "\n)"
+
+
+def _add(ctx: Context, first: ast.stmt | None) -> None:
+    text = block(ctx)
+    if not text:
+        return
+    src = ctx.source
+    if first is not None:
+        ctx.plan.insert(src.line_start(src.start(first)), text, RULE, order=-1)
+        return
+    at = 0
+    for s in src.tree.body:
+        doc = isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) and isinstance(s.value.value, str)
+        if doc or isinstance(s, ast.ImportFrom) and s.module == "__future__" or isinstance(s, (ast.Import, ast.ImportFrom)):
+            at = src.line_end(src.end(s))
+        else:
+            break
+    ctx.plan.insert(at, ("\n" if at and at == src.line_end(0) and False else "") + text, RULE, order=-1)

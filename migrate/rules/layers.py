@@ -1,0 +1,194 @@
+"""Translate layers: a layer that is called by name becomes the native one, a layer used as a value the support class of the same name.
+
+Converted: `nn.Linear(4, 8)`, `norm_layer=nn.BatchNorm2d`, `isinstance(m, nn.Conv2d)`, `class Head(nn.Linear)`, `partial(nn.LayerNorm, eps=1e-6)`.
+Unchanged: a local class that is called `Linear`.
+Refused: a layer that the tables don't know.
+"""
+import ast
+
+from migrate.calls import Bound, Filler, Refusal, bind, choose, template_names
+from migrate.context import Context
+from migrate.edits import Emitter, Piece
+from migrate.rules import calling, rngs
+from migrate.support.extract import inherited_rngs
+from migrate.tables import Row, Variant
+
+RULE = "layers"
+SEQUENTIAL, MODULE_LIST, MODULE_DICT = "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"
+
+
+def visit_call(ctx: Context, node: ast.Call) -> None:
+    """`nn.Linear(...)`."""
+    row = ctx.resolve(node.func)
+    if not isinstance(row, Row) or row.kind != "layer" or ctx.owned(node):
+        return
+    if row.torch in (SEQUENTIAL, MODULE_LIST):
+        _container(ctx, node, row)
+        return
+    native = _native(ctx, node, row)
+    if native is not None:
+        bound, variant = native
+        stream = rngs.stream(ctx, node) if "rngs" in template_names(variant.to) else ""
+        ctx.edit(node, lambda e: filled(ctx, node, bound, variant, stream, e), RULE, why=row.torch)
+        return
+    if not row.support or row.support not in ctx.support:
+        ctx.refuse("MIG301", node, f"{row.torch} has no equivalent for this target yet")
+        return
+    support_call(ctx, node, row.support, row)
+
+
+def _native(ctx: Context, node: ast.Call, row: Row) -> tuple[Bound, Variant] | None:
+    """The native form, where the call is understood and nothing asks for a class."""
+    if row.torch in ctx.shared["tested_layers"]:
+        return None
+    bound = bind(row, node, None, ctx.kind)
+    if isinstance(bound, Refusal):
+        return None
+    variant = choose(row, bound, ctx.target.name, ctx.kind)
+    if isinstance(variant, Refusal) or variant.deviates:
+        return None
+    if not isinstance(variant.template, ast.Call) and not _holds_function(ctx, node):
+        return None
+    return bound, variant
+
+
+def _holds_function(ctx: Context, node: ast.Call) -> bool:
+    """Whether a plain function may stand where the layer stands: an attribute of its own, an element of a Sequential, called at once."""
+    parent = ctx.source.parent(node)
+    match parent:
+        case ast.Assign(targets=[ast.Attribute() as target]):
+            owner = ctx.class_of(node)
+            return owner is not None and len(owner.assigned(target.attr)) == 1
+        case ast.Call() if parent.func is node:
+            return True
+        case ast.Call():
+            row = ctx.resolve(parent.func)
+            return isinstance(row, Row) and row.torch == SEQUENTIAL and ctx.target.threads_rngs
+    return False
+
+
+def filled(ctx: Context, node: ast.Call, bound: Bound, variant: Variant, stream: str, e: Emitter) -> Piece:
+    """A template in the shape of the call: on several lines where the call is on several lines."""
+    from migrate.rules.shaping import in_shape
+
+    return in_shape(ctx, node, bound, variant, stream, e) or Filler(variant.to, variant, bound, ctx.name, ctx.kind, stream).fill(e)
+
+
+def support_call(ctx: Context, node: ast.Call, name: str, row: Row) -> None:
+    """The support class with PyTorch's own arguments."""
+    drop = [k for k in node.keywords if k.arg in ("device", "dtype") and k.arg not in {p.name for p in row.parameters}]
+    drop += [k for k in node.keywords if k.arg is None and _only_placement(ctx, k.value)]
+    takes = inherited_rngs(ctx.support, name)
+    needed = ctx.target.threads_rngs and (takes == "required" or takes == "optional" and any(isinstance(a, ast.Starred) for a in node.args) and False)
+    keywords = [f"rngs={rngs.stream(ctx, node)}"] if needed and not any(k.arg == "rngs" for k in node.keywords) else []
+    local = ctx.name(name)
+    ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=local, keywords=keywords, drop=drop), RULE, why=row.torch)
+
+
+def _only_placement(ctx: Context, node: ast.expr) -> bool:
+    """A mapping that only holds device and dtype: `factory_kwargs = {"device": device, "dtype": dtype}`."""
+    if isinstance(node, ast.Name):
+        values = [b.value for b in ctx.file.names.lookup(node) if b.kind == "assign"]
+        return bool(values) and all(v is not None and _only_placement(ctx, v) for v in values)
+    return isinstance(node, ast.Dict) and all(isinstance(k, ast.Constant) and k.value in ("device", "dtype") for k in node.keys)
+
+
+def visit_value(ctx: Context, node: ast.Name | ast.Attribute) -> None:
+    """A layer class that is not called here."""
+    row = ctx.resolve(node)
+    parent = ctx.source.parent(node)
+    if ctx.owned(node) or not isinstance(node.ctx, ast.Load):
+        return
+    if row == "torch.nn.Module" or isinstance(row, Row) and row.torch == "torch.nn.Module":
+        ctx.edit(node, lambda e: Piece(qualified(ctx, ctx.target.module_base)), RULE, why="torch.nn.Module")
+        return
+    if not isinstance(row, Row) or row.kind != "layer" or isinstance(parent, ast.Call) and parent.func is node:
+        return
+    text = _class_text(ctx, node, row)
+    if text is None:
+        ctx.refuse("MIG301", node, f"{row.torch} as a value has no equivalent for this target yet")
+        return
+    ctx.edit(node, lambda e: Piece(qualified(ctx, text)), RULE, why=row.torch)
+
+
+def _class_text(ctx: Context, node: ast.AST, row: Row) -> str | None:
+    if is_tested(ctx, node) or _is_annotation(ctx, node):
+        native = native_class(ctx, row)
+        if native:
+            return native
+    return row.support if row.support in ctx.support else None
+
+
+def native_class(ctx: Context, row: Row) -> str | None:
+    """The native class of a layer, where one of its variants makes one."""
+    if row.torch == MODULE_LIST:
+        return ctx.target.list_class
+    for v in row.for_target(ctx.target.name):
+        if v.to and isinstance(v.template, ast.Call):
+            return ast.unparse(v.template.func)
+    return None
+
+
+def is_tested(ctx: Context, node: ast.AST) -> bool:
+    """Whether a class stands in `isinstance` or `issubclass`."""
+    parent = ctx.source.parent(node)
+    if isinstance(parent, ast.Tuple):
+        node, parent = parent, ctx.source.parent(parent)
+    return isinstance(parent, ast.Call) and node in parent.args[1:] and ctx.dotted(parent.func) in ("builtins.isinstance", "builtins.issubclass")
+
+
+def _is_annotation(ctx: Context, node: ast.AST) -> bool:
+    at, up = node, ctx.source.parent(node)
+    while isinstance(up, ast.expr):
+        if isinstance(up, ast.Call):
+            return False
+        at, up = up, ctx.source.parent(up)
+    return isinstance(up, ast.arg) or isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)) and up.returns is at or isinstance(up, ast.AnnAssign) and up.annotation is at
+
+
+def qualified(ctx: Context, text: str) -> str:
+    """A dotted name of the output, its root imported."""
+    root, dot, rest = text.partition(".")
+    return ctx.name(root) + dot + rest
+
+
+def _container(ctx: Context, node: ast.Call, row: Row) -> None:
+    if row.torch == MODULE_LIST:
+        text = qualified(ctx, ctx.target.list_class)
+        ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=text) if node.args else Piece(f"{text}([])"), RULE, why=row.torch)
+    elif "." in ctx.target.sequential and _plain_sequential(ctx, node):
+        text = qualified(ctx, ctx.target.sequential)
+        ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=text), RULE, why=row.torch)
+    else:
+        support_call(ctx, node, row.support, row)
+
+
+def _plain_sequential(ctx: Context, node: ast.Call) -> bool:
+    """A Sequential that is only called, and whose elements each return one tensor."""
+    if node.keywords or not node.args or SEQUENTIAL in ctx.shared["tested_layers"] or any(isinstance(a, ast.Starred) or not _returns_tensor(ctx, a) for a in node.args):
+        return False
+    parent = ctx.source.parent(node)
+    if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Attribute):
+        return only_called(ctx, parent.targets[0])
+    return isinstance(parent, ast.Call) and isinstance(row := ctx.resolve(parent.func), Row) and row.torch == SEQUENTIAL
+
+
+def _returns_tensor(ctx: Context, node: ast.expr) -> bool:
+    kind = ctx.kind(node)
+    if isinstance(node, ast.Call) and isinstance(row := ctx.resolve(node.func), Row):
+        return row.returns == "tensor" or row.returns == "same" or row.torch == SEQUENTIAL and all(_returns_tensor(ctx, a) for a in node.args)
+    if kind.tag == "module" and hasattr(kind.ref, "method"):
+        forward = kind.ref.method("forward")
+        return forward is not None and ctx.inf.returns.get(forward) is not None and ctx.inf.returns[forward].is_tensor
+    return False
+
+
+def only_called(ctx: Context, target: ast.Attribute) -> bool:
+    """Whether an attribute is used in its file as `self.name(...)` only: not indexed, looped over, measured or passed on."""
+    for other, parent in ctx.shared["attribute_uses"].get(target.attr, ()):
+        if isinstance(parent, ast.Call) and parent.func is other or isinstance(other.ctx, ast.Store):
+            continue
+        if isinstance(parent, ast.Compare) and all(isinstance(o, (ast.Is, ast.IsNot)) for o in parent.ops):
+            continue
+        return False
+    return True

@@ -1,0 +1,305 @@
+"""Turn module classes: `forward` is renamed, constructors and builders take `rngs`, `super().__init__` follows the new base.
+
+Converted: `def forward(self, x)`, `super().__init__()`, a class without a constructor, `net.forward(x)`.
+Unchanged: classes that are no modules, a `forward` outside a module.
+"""
+import ast
+
+from migrate.context import Context
+from migrate.edits import Piece
+from migrate.rules import calling
+from migrate.rules.layers import qualified
+from migrate.source.modules import ClassInfo, FunctionInfo
+from migrate.support.extract import inherited_rngs
+from migrate.tables import Row
+
+RULE = "modules"
+
+
+def visit_function(ctx: Context, f: FunctionInfo) -> None:
+    """Renames `forward`, adds the parameter `rngs`."""
+    if f.name == "forward" and f.owner is not None and f.owner.is_module:
+        start = _name_offset(ctx, f.node)
+        ctx.plan.replace(start, start + len("forward"), ctx.target.forward, RULE)
+    if f.builds and ctx.target.threads_rngs and not any(a.arg == "rngs" for a in [*f.node.args.args, *f.node.args.kwonlyargs]):
+        add_parameter(ctx, f.node, f"rngs: {qualified(ctx, ctx.target.rngs_type)}")
+
+
+def _name_offset(ctx: Context, node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    at = ctx.source.offset(node.lineno, node.col_offset)
+    return int(ctx.source.text.index(node.name, ctx.source.text.index("def", at) + 3))
+
+
+def add_parameter(ctx: Context, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, text: str) -> None:
+    """Adds a keyword-only parameter, in the shape of the list."""
+    a, src = node.args, ctx.source
+    star = "" if a.vararg or a.kwonlyargs else "*, "
+    before = [*a.posonlyargs, *a.args, *([a.vararg] if a.vararg else []), *a.kwonlyargs]
+    ends = [src.end(p) for p in before] + [src.end(d) for d in [*a.defaults, *a.kw_defaults] if d is not None]
+    if isinstance(node, ast.Lambda):
+        text = text.partition(":")[0]
+        if not ends:
+            lam = src.start(node) + len("lambda")
+            ctx.plan.insert(lam, f" {star}{text}", RULE)
+            return
+    if a.kwarg is not None:
+        at = src.text.rindex("**", 0, src.start(a.kwarg))
+        ctx.plan.insert(at, _before_kwargs(ctx, node, at, star, text), RULE)
+        return
+    if not ends:
+        opened = src.text.index("(", _name_offset(ctx, node)) + 1  # type: ignore[arg-type]
+        ctx.plan.insert(opened, f"{star}{text}", RULE)
+        return
+    end = _past_parentheses(src.text, max(ends))
+    close = _closing(src.text, end, ":" if isinstance(node, ast.Lambda) else ")")
+    tail = src.text[end:close]
+    comma = calling.trailing_comma(tail)
+    last = max(before, key=src.start)
+    if "\n" in tail:
+        at = end + comma + 1 if comma >= 0 else end
+        indent = src.indent(last)
+        lead = "" if comma >= 0 else ","
+        comment = src.text[at : src.text.index("\n", at)]
+        ctx.plan.insert(at + len(comment.rstrip()) if comma >= 0 else at, f"{lead}\n{indent}" + (f"{star.strip()}\n{indent}" if star else "") + f"{text},", RULE)
+    else:
+        ctx.plan.insert(end, f", {star}{text}", RULE)
+
+
+def _before_kwargs(ctx: Context, node: ast.AST, at: int, star: str, text: str) -> str:
+    line = ctx.source.text[ctx.source.line_start(at) : at]
+    separator = ",\n" + line if not line.strip() else ", "
+    return f"{star.rstrip(' ').rstrip(',') + separator if star else ''}{text}{separator}"
+
+
+def _past_parentheses(text: str, at: int) -> int:
+    """Past parentheses that close a default: `x=(1 + 2)`. The list's own parenthesis is the last one."""
+    return at
+
+
+def _closing(text: str, at: int, char: str) -> int:
+    while text[at] != char:
+        at = text.index("\n", at) if text[at] == "#" else at + 1
+    return at
+
+
+def visit_class(ctx: Context, c: ClassInfo) -> None:
+    """A constructor for a module that has none; attributes that its methods need."""
+    if not c.is_module:
+        return
+    if ctx.target.training_attribute and "training" in c.traits:
+        _class_attribute(ctx, c, ctx.target.training_attribute)
+    if ctx.target.threads_rngs and "__init__" not in c.methods and _needs_constructor(c):
+        _constructor(ctx, c)
+    elif "rngs" in c.traits:
+        _stream_member(ctx, c)
+
+
+def _needs_constructor(c: ClassInfo) -> bool:
+    if "rngs" in c.traits and not any("__init__" in b.methods for b in c.mro()):
+        return True
+    return not any("__init__" in b.methods or isinstance(b.layer, Row) for b in c.mro())
+
+
+def _body_start(ctx: Context, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[int, str, bool]:
+    """Where new statements go at the start of a body, their indentation, and whether a docstring is above."""
+    src = ctx.source
+    first = node.body[0]
+    doc = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
+    if doc and len(node.body) > 1:
+        return src.line_end(src.end(first)), src.indent(node.body[1]), True
+    if doc:
+        return src.line_end(src.end(first)), src.indent(first), True
+    return _line_of(ctx, first), src.indent(first), False
+
+
+def _line_of(ctx: Context, node: ast.stmt) -> int:
+    """The start of a statement's line, comments directly above included."""
+    return int(ctx.source.line_start(ctx.source.start(node)))
+
+
+def _one_liner(ctx: Context, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return ctx.source.line_of(ctx.source.start(node.body[0])) == ctx.source.line_of(ctx.source.offset(node.lineno, node.col_offset))
+
+
+def _class_attribute(ctx: Context, c: ClassInfo, text: str) -> None:
+    if _one_liner(ctx, c.node):
+        ctx.plan.insert(ctx.source.start(c.node.body[0]), f"{text}; ", RULE)
+        return
+    at, indent, doc = _body_start(ctx, c.node)
+    following = ctx.source.text[at : at + 1] == "\n"
+    ctx.plan.insert(at, ("\n" if doc else "") + f"{indent}{text}\n" + ("" if following else "\n"), RULE, order=1)
+
+
+def _constructor(ctx: Context, c: ClassInfo) -> None:
+    stream = c.traits & {"rngs"}
+    type_ = qualified(ctx, ctx.target.rngs_type)
+    foreign = [b for b in c.foreign() if isinstance(b, str) and b not in ("torch.nn.Module", "abc.ABC", "builtins.object") and not b.startswith("typing.")]
+    inherits = "rngs" in c.traits and any("__init__" in b.methods for b in c.mro())
+    if foreign or inherits:
+        passed = "*args, rngs=rngs, **kwargs" if inherits else "*args, **kwargs"
+        lines = [f"def __init__(self, *args, rngs: {type_}, **kwargs):", f"    super().__init__({passed})"]
+    else:
+        lines = [f"def __init__(self, *, rngs: {type_}):"]
+    if stream:
+        lines.append(f"    self.rngs = {ctx.target.rngs_member}")
+    elif len(lines) == 1:
+        lines.append("    pass")
+    if _one_liner(ctx, c.node):
+        indent = ctx.source.indent(c.node) + "    "
+        first = c.node.body[0]
+        body = ctx.source.start(first)
+        ctx.plan.insert(body, "\n" + "\n".join(indent + line for line in lines) + "\n\n" + indent, RULE)
+        return
+    first = c.node.body[0]
+    only_pass = len(c.node.body) == 1 and isinstance(first, ast.Pass)
+    at, indent, doc = _body_start(ctx, c.node)
+    members = _attributes_end(ctx, c)
+    if members is not None:
+        at = members
+    block = "\n".join(indent + line for line in lines) + "\n"
+    if only_pass:
+        ctx.edit(first, lambda e: Piece(block.strip()), RULE)
+        return
+    if doc or members is not None:
+        ctx.plan.insert(at, "\n" + block + ("" if ctx.source.text[at : at + 1] == "\n" else "\n"), RULE, order=2)
+    else:
+        ctx.plan.insert(at, block + "\n", RULE, order=2)
+
+
+def _attributes_end(ctx: Context, c: ClassInfo) -> int | None:
+    """After the class attributes that open a class, where there are any."""
+    last = None
+    for s in c.node.body:
+        if isinstance(s, (ast.Assign, ast.AnnAssign)):
+            last = s
+        elif not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)):
+            break
+    return ctx.source.line_end(ctx.source.end(last)) if last is not None else None
+
+
+def _stream_member(ctx: Context, c: ClassInfo) -> None:
+    init = c.methods.get("__init__")
+    if init is None:
+        return
+    name = init.self_name or "self"
+    member = ctx.target.rngs_member
+    head = member.partition("(")[0].partition(".")[0]
+    text = f"{name}.rngs = {ctx.name(head) + member[len(head):]}"
+    call = next((s for s in init.node.body if _is_super_init(s)), None)
+    if _one_liner(ctx, init.node):
+        ctx.plan.insert(ctx.source.start(init.node.body[0]), f"{text}; ", RULE)
+        return
+    if call is not None:
+        end = ctx.source.line_end(ctx.source.end(call))
+        ctx.plan.insert(end, f"{ctx.source.indent(call)}{text}\n", RULE, order=1)
+        return
+    at, indent, _ = _body_start(ctx, init.node)
+    ctx.plan.insert(at, f"{indent}{text}\n", RULE, order=1)
+
+
+def _is_super_init(s: ast.stmt) -> bool:
+    return (
+        isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and isinstance(s.value.func, ast.Attribute) and s.value.func.attr == "__init__"
+        and isinstance(s.value.func.value, (ast.Call, ast.Name, ast.Attribute))
+    )
+
+
+def visit_call(ctx: Context, node: ast.Call) -> None:
+    """`super().__init__(...)`, `super().forward(x)`, `net.forward(x)`."""
+    func = node.func
+    if not isinstance(func, ast.Attribute) or ctx.owned(node):
+        return
+    if func.attr == "__init__":
+        _super_init(ctx, node, func)
+    elif func.attr == "forward":
+        _forward_call(ctx, node, func)
+
+
+def _forward_call(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
+    owner = ctx.class_of(node)
+    is_super = isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super"
+    base = ctx.resolve(func.value)
+    if is_super and owner is not None and owner.is_module or isinstance(base, ClassInfo) and base.is_module or isinstance(base, Row) and base.kind == "layer":
+        end = ctx.source.end(func)
+        ctx.plan.replace(end - len("forward"), end, ctx.target.forward, RULE)
+    elif ctx.kind(func.value).tag == "module":
+        ctx.edit(func, lambda e: e.piece(func.value), RULE)
+
+
+def _super_init(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
+    owner = ctx.class_of(node)
+    if owner is None or not owner.is_module:
+        return
+    statement = ctx.source.parent(node)
+    explicit = not isinstance(func.value, ast.Call)
+    target = ctx.resolve(func.value) if explicit else _next_base(owner)
+    plain = target == "torch.nn.Module" or isinstance(target, Row) and target.torch == "torch.nn.Module"
+    drop = [k for k in node.keywords if k.arg in ("device", "dtype")]
+    if plain and not ctx.target.keeps_super_init and isinstance(statement, ast.Expr) and not node.keywords and len(node.args) <= int(explicit):
+        if len(owner.bases) == 1 and not _cooperative(ctx, owner) or explicit:
+            remove_statement(ctx, statement)
+            return
+    if not ctx.target.threads_rngs:
+        if drop:
+            ctx.edit(node, lambda e: calling.inplace(ctx, e, node, drop=drop), RULE)
+        return
+    takes = isinstance(target, ClassInfo) and (target.is_module or any(f.builds for f in [target.method("__init__")] if f)) and _accepts(target)
+    layer = target.support if isinstance(target, Row) else ""
+    takes = takes or bool(layer) and inherited_rngs(ctx.support, layer) == "required" or isinstance(target, Row) and target.torch in _CONTAINERS
+    if takes and not any(k.arg == "rngs" for k in node.keywords):
+        calling.insert_keyword(ctx, node, "rngs=rngs", RULE)
+
+
+_CONTAINERS = ("torch.nn.Sequential_",)
+
+
+def _accepts(c: ClassInfo) -> bool:
+    return True
+
+
+def _cooperative(ctx: Context, owner: ClassInfo) -> bool:
+    """Whether a subclass in the unit has several bases, so that `super().__init__()` may reach another class."""
+    return any(len([b for b in s.bases if not (isinstance(b, str) and b.startswith(("typing.", "abc.")))]) > 1 for s in ctx.unit.subclasses.get(owner, ()))
+
+
+def _next_base(owner: ClassInfo) -> "ClassInfo | Row | str | None":
+    """The class whose constructor `super()` reaches: the first base that has one."""
+    for b in owner.bases:
+        if isinstance(b, ClassInfo):
+            if any("__init__" in c.methods for c in b.mro()) or b.is_module:
+                return b
+        elif isinstance(b, Row) or b == "torch.nn.Module":
+            return b
+    return None
+
+
+def remove_statement(ctx: Context, statement: ast.stmt) -> None:
+    """Removes a statement with its line; leaves `pass` where a body would be empty."""
+    if ctx.owned(statement):
+        return
+    src = ctx.source
+    ctx.removed.update(ast.walk(statement))
+    siblings = _siblings(ctx, statement)
+    doomed = ctx.shared.setdefault("doomed", set())
+    doomed.add(statement)
+    left = [s for s in siblings if s not in doomed and not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) and isinstance(s.value.value, str))]
+    start, end = src.span(statement)
+    line_start, line_end = src.line_start(start), src.line_end(end)
+    alone = not src.text[line_start:start].strip() and src.text[end:line_end].strip()[:1] in ("", "#")
+    if not left or not alone:
+        ctx.edit(statement, lambda e: Piece("pass" if alone or not left or True else ""), RULE)
+        return
+    after = src.text[line_end : src.line_end(line_end)] if line_end < len(src.text) else ""
+    first = siblings and siblings[0] is statement
+    if first and not after.strip() and after:
+        line_end = src.line_end(line_end)  # the blank line that set it off
+    ctx.plan.replace(line_start, line_end, "", RULE)
+
+
+def _siblings(ctx: Context, statement: ast.stmt) -> list[ast.stmt]:
+    parent = ctx.source.parent(statement)
+    for name in ("body", "orelse", "finalbody"):
+        body = getattr(parent, name, None)
+        if isinstance(body, list) and statement in body:
+            return body
+    return [statement]

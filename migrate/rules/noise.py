@@ -1,0 +1,141 @@
+"""Remove what has no counterpart and changes no value: gradient switches, seeds, devices, compilation hints.
+
+Converted: `with torch.no_grad():`, `@torch.jit.export`, `torch.manual_seed(0)`, `model.to(device)`, `torch.backends.cudnn.benchmark = True`.
+Unchanged: `with open(path) as f`, a decorator of another library.
+"""
+import ast
+
+from migrate.context import Context
+from migrate.edits import Piece
+from migrate.rules.modules import remove_statement
+from migrate.tables import Row
+
+RULE = "noise"
+CONTEXTS = frozenset({
+    "torch.no_grad", "torch.enable_grad", "torch.inference_mode", "torch.set_grad_enabled", "torch.autograd.set_detect_anomaly", "torch.autograd.no_grad", "torch.autograd.profiler.record_function",
+    "torch.autocast", "torch.cuda.amp.autocast", "torch.amp.autocast", "torch.cpu.amp.autocast", "torch.autograd.profiler.profile", "torch.cuda.device", "torch.device", "torch.jit.optimized_execution",
+    "torch.autograd.enable_grad", "torch.autograd.inference_mode", "torch.autograd.grad_mode.no_grad", "torch.random.fork_rng", "torch.profiler.record_function",
+})
+PRECISION = frozenset({"torch.autocast", "torch.cuda.amp.autocast", "torch.amp.autocast", "torch.cpu.amp.autocast"})
+DECORATORS = CONTEXTS | {
+    "torch.jit.script", "torch.jit.export", "torch.jit.ignore", "torch.jit.unused", "torch.jit.script_method", "torch.jit.interface", "torch.compile", "torch.compiler.disable", "torch._dynamo.disable",
+    "torch.fx.wrap", "torch.jit.script_if_tracing", "torch.jit._overload_method", "torch.jit._overload", "torch.cuda.amp.custom_fwd", "torch.cuda.amp.custom_bwd", "torch.compiler.allow_in_graph",
+}
+STATEMENTS = frozenset({
+    "torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all", "torch.seed", "torch.set_num_threads", "torch.cuda.empty_cache", "torch.cuda.synchronize",
+    "torch.use_deterministic_algorithms", "torch.set_grad_enabled", "torch.set_printoptions", "torch.autograd.set_detect_anomaly", "torch.fx.wrap", "torch.cuda.set_device",
+    "torch.set_float32_matmul_precision", "torch._C._log_api_usage_once", "torchvision.utils._log_api_usage_once", "torch.set_default_dtype", "torch.set_default_tensor_type", "torch.jit.annotate_",
+    "torch._assert_",
+})
+FLAGS = ("torch.backends.", "torch._C.", "torch._dynamo.config", "torch._inductor.config")
+SAME = frozenset({"torch.jit.script", "torch.compile", "torch.jit.optimize_for_inference", "torch.jit.freeze", "torch.compiler.disable", "torch.jit.ignore", "torch.jit.unused", "torch.jit.export"})
+FALSE = frozenset({"torch.jit.is_scripting", "torch.jit.is_tracing", "torch.compiler.is_compiling", "torch._dynamo.is_compiling", "torch.is_autocast_enabled", "torch.onnx.is_in_onnx_export",
+                   "torch.cuda.is_available", "torch.backends.mps.is_available", "torch.distributed.is_initialized", "torch.distributed.is_available", "torch.compiler.is_dynamo_compiling",
+                   "torch.overrides.has_torch_function", "torch.overrides.has_torch_function_unary", "torch.overrides.has_torch_function_variadic", "torch.is_inference_mode_enabled",
+                   "torch.is_grad_enabled_"})
+MODULE_NOISE = frozenset({"to", "cpu", "cuda", "requires_grad_", "share_memory"})
+
+
+def _name(ctx: Context, node: ast.expr) -> str:
+    return ctx.dotted(node.func if isinstance(node, ast.Call) else node)
+
+
+def visit_with(ctx: Context, node: ast.With | ast.AsyncWith) -> None:
+    """`with torch.no_grad():` - the body stays, one level out."""
+    noise = [i for i in node.items if _name(ctx, i.context_expr) in CONTEXTS]
+    if not noise:
+        return
+    for i in noise:
+        _warn_precision(ctx, i.context_expr)
+        ctx.removed.update(ast.walk(i))
+    if len(noise) < len(node.items):
+        _drop_items(ctx, node, noise)
+        return
+    src = ctx.source
+    head, first = src.start(node), node.body[0]
+    if src.line_of(src.start(first)) == src.line_of(head):
+        ctx.plan.replace(head, src.start(first), "", RULE)
+        return
+    ctx.plan.replace(src.line_start(head), _head_end(ctx, node), "", RULE)
+    _dedent(ctx, node)
+
+
+def _head_end(ctx: Context, node: ast.With | ast.AsyncWith) -> int:
+    end = max(ctx.source.end(i.optional_vars or i.context_expr) for i in node.items)
+    colon = ctx.source.text.index(":", end)
+    line_end = ctx.source.line_end(colon)
+    return int(line_end)
+
+
+def _drop_items(ctx: Context, node: ast.With | ast.AsyncWith, noise: list[ast.withitem]) -> None:
+    src, kept = ctx.source, [i for i in node.items if i not in noise]
+    start = src.start(node.items[0].context_expr)
+    end = max(src.end(i.optional_vars or i.context_expr) for i in node.items)
+    text = ", ".join(src.text[src.start(i.context_expr) : src.end(i.optional_vars or i.context_expr)] for i in kept)
+    ctx.plan.replace(start, end, text, RULE)
+
+
+def _dedent(ctx: Context, node: ast.With | ast.AsyncWith) -> None:
+    """Moves the body's lines to the statement's own indentation; text inside strings stays."""
+    src = ctx.source
+    outer, inner = src.indent(node), src.indent(node.body[0])
+    extra = inner[len(outer) :]
+    strings = {line for n in ast.walk(node) if isinstance(n, (ast.Constant, ast.JoinedStr)) and (n.end_lineno or 0) > n.lineno for line in range(n.lineno + 1, (n.end_lineno or 0) + 1)}
+    at, last = _head_end(ctx, node), src.end(node.body[-1])
+    while at < last:
+        if src.text.startswith(inner, at) and src.line_of(at) not in strings:
+            ctx.plan.replace(at + len(outer), at + len(outer) + len(extra), "", RULE)
+        at = src.line_end(at)
+
+
+def _warn_precision(ctx: Context, node: ast.expr) -> None:
+    if _name(ctx, node) in PRECISION and not any(isinstance(k.value, ast.Constant) and k.value.value is False for k in getattr(node, "keywords", ()) if k.arg == "enabled"):
+        ctx.report("MIG201", node, "autocast: computed in the arrays' own precision; PyTorch would use a lower one where autocast is on")
+
+
+def visit_decorators(ctx: Context, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+    """Decorators of compilation and gradient modes go."""
+    src = ctx.source
+    for d in node.decorator_list:
+        if _name(ctx, d) in DECORATORS:
+            ctx.removed.update(ast.walk(d))
+            start = src.text.rindex("@", 0, src.start(d))
+            ctx.plan.replace(src.line_start(start), src.line_end(src.end(d)), "", RULE)
+
+
+def visit_expr(ctx: Context, node: ast.Expr) -> None:
+    """Statements such as `torch.manual_seed(0)`."""
+    if isinstance(node.value, ast.Call) and not ctx.owned(node):
+        name = _name(ctx, node.value)
+        if name in STATEMENTS or name.startswith(FLAGS):
+            remove_statement(ctx, node)
+
+
+def visit_assign(ctx: Context, node: ast.Assign) -> None:
+    """`torch.backends.cudnn.benchmark = True`."""
+    if all(isinstance(t, ast.Attribute) and ctx.dotted(t).startswith(FLAGS) for t in node.targets):
+        remove_statement(ctx, node)
+
+
+def visit_call(ctx: Context, node: ast.Call) -> None:
+    """`torch.compile(f)`, `torch.jit.is_scripting()`, `module.to(device)`."""
+    if ctx.owned(node):
+        return
+    name = _name(ctx, node)
+    if name in SAME and len(node.args) == 1:
+        ctx.edit(node, lambda e: e.piece(node.args[0]), RULE, "MIG103", name)
+        ctx.removed.add(node.func)
+    elif name in FALSE:
+        ctx.edit(node, lambda e: Piece("False"), RULE, "MIG103", name)
+    elif isinstance(node.func, ast.Attribute) and node.func.attr in MODULE_NOISE and ctx.kind(node.func.value).tag == "module" and not _own(ctx, node.func):
+        receiver = node.func.value
+        if isinstance(ctx.source.parent(node), ast.Expr):
+            remove_statement(ctx, ctx.source.parent(node))  # type: ignore[arg-type]
+        else:
+            ctx.edit(node, lambda e: e.piece(receiver), RULE, "MIG103", node.func.attr)
+        ctx.removed.update(n for a in [*node.args, *node.keywords] for n in ast.walk(a))
+
+
+def _own(ctx: Context, func: ast.Attribute) -> bool:
+    ref = ctx.kind(func.value).ref
+    return not isinstance(ref, (Row, type(None), frozenset)) and ref.method(func.attr) is not None

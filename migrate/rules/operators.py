@@ -1,0 +1,212 @@
+"""Translate operators: calls of functions and Tensor methods, attributes of tensors and constants, by their rows.
+
+Converted: `torch.cat([x, y], dim=1)`, `x.view(2, -1)`, `x.is_floating_point()`, `torch.float32`.
+Unchanged: `names.split(",")`, `text.view`, a local function called `cat`.
+Refused: an operator without a row, an argument that no variant knows, `torch.add(x, y, out=z)`.
+"""
+import ast
+
+from migrate.calls import Bound, Filler, Refusal, bind, choose, template_names
+from migrate.context import Context
+from migrate.edits import Emitter, Piece
+from migrate.infer.calls import PYTHON_METHODS
+from migrate.infer.engine import ONLY_TENSOR
+from migrate.infer.kinds import Kind
+from migrate.rules import rngs
+from migrate.tables import Row, Variant
+
+RULE = "operators"
+PYTHON_TAGS = frozenset("str list dict set int float number bool shape tuple none import class numpy object dtype device function".split())
+
+
+def visit_call(ctx: Context, node: ast.Call) -> None:
+    """A call of an operator."""
+    if ctx.owned(node):
+        return
+    found = ctx.resolve(node.func)
+    if isinstance(found, Row) and found.kind == "function":
+        plan_operator(ctx, node, found, None)
+    elif isinstance(node.func, ast.Attribute):
+        _method(ctx, node, node.func)
+
+
+def _method(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
+    receiver = ctx.kind(func.value)
+    name = func.attr
+    row = ctx.unit.table.by_method.get(name)
+    if row is None or row.kind != "function" or not is_tensor_method(ctx, func, receiver, node):
+        return
+    plan_operator(ctx, node, row, func.value)
+
+
+def is_tensor_method(ctx: Context, func: ast.Attribute, receiver: Kind, call: ast.Call | None = None) -> bool:
+    """Whether `receiver.name` is a method of a tensor: known, or a name that nothing else has."""
+    if receiver.is_tensor:
+        return True
+    if receiver.tag in PYTHON_TAGS or receiver.tag in ("module", "factory"):
+        return False
+    if ctx.resolve(func) is not None or ctx.kind(func).tag == "function":
+        return False
+    name = func.attr
+    if name in ONLY_TENSOR:
+        return True
+    if name in PYTHON_METHODS:
+        return call is not None and any(k.arg == "dim" for k in call.keywords)
+    return not receiver.tag == "module"
+
+
+def plan_operator(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | None) -> bool:
+    """Plans a call of a row; leaves it with a diagnostic where that is not possible."""
+    if receiver is not None and ctx.kind(receiver).tag == "numpy":
+        return False
+    planned = prepare(ctx, node, row, receiver)
+    if isinstance(planned, Refusal):
+        ctx.refuse(planned.code, node, planned.reason)
+        return False
+    bound, variant = planned
+    return ctx.edit(node, lambda e: fill(ctx, node, bound, variant, e), RULE, why=row.torch)
+
+
+def prepare(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | None) -> tuple[Bound, Variant] | Refusal:
+    """The bound arguments and the variant for a call."""
+    bound = bind(row, node, receiver, ctx.kind)
+    if isinstance(bound, Refusal):
+        return bound
+    variant = choose(row, bound, ctx.target.name, ctx.kind)
+    if isinstance(variant, Refusal):
+        return variant
+    note(ctx, node, row, variant)
+    return bound, variant
+
+
+def note(ctx: Context, node: ast.AST, row: Row, variant: Variant) -> None:
+    """Says what a variant does differently."""
+    if variant.deviates:
+        ctx.report("MIG201", node, f"{row.torch}: {variant.deviates}")
+
+
+def fill(ctx: Context, node: ast.Call, bound: Bound, variant: Variant, emitter: Emitter, text: str = "") -> Piece:
+    """The new call."""
+    text = text or variant.to
+    stream = rngs.stream(ctx, node) if "rngs" in template_names(text) else ""
+    return Filler(text, variant, bound, ctx.name, ctx.kind, stream).fill(emitter)
+
+
+def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
+    """An attribute of a tensor, or a constant or function of PyTorch used as a value."""
+    if ctx.owned(node) or not isinstance(node.ctx, ast.Load):
+        return
+    parent = ctx.source.parent(node)
+    found = ctx.resolve(node)
+    if isinstance(found, Row):
+        _value(ctx, node, found, parent)
+        return
+    receiver = ctx.kind(node.value)
+    row = ctx.unit.table.by_attribute.get(node.attr)
+    if row is None or found is not None or isinstance(parent, ast.Call) and parent.func is node:
+        return
+    if receiver.is_tensor or receiver.is_unknown and node.attr in ONLY_TENSOR:
+        bound = Bound(row, {row.parameters[0].name: node.value}, node.value)
+        variant = choose(row, bound, ctx.target.name, ctx.kind)
+        if isinstance(variant, Refusal):
+            ctx.refuse(variant.code, node, variant.reason)
+            return
+        note(ctx, node, row, variant)
+        ctx.edit(node, lambda e: Filler(variant.to, variant, bound, ctx.name, ctx.kind).fill(e), RULE, why=row.torch)
+
+
+def visit_name(ctx: Context, node: ast.Name) -> None:
+    """A name imported from PyTorch, used as a value."""
+    if ctx.owned(node) or not isinstance(node.ctx, ast.Load):
+        return
+    found = ctx.resolve(node)
+    if isinstance(found, Row):
+        _value(ctx, node, found, ctx.source.parent(node))
+
+
+def _value(ctx: Context, node: ast.Name | ast.Attribute, row: Row, parent: ast.AST | None) -> None:
+    if row.kind == "constant":
+        variants = row.for_target(ctx.target.name)
+        if not variants:
+            ctx.refuse("MIG301", node, f"{row.torch} has no equivalent for this target yet")
+            return
+        ctx.edit(node, lambda e: constant(ctx, variants[0]), RULE, why=row.torch)
+    elif row.kind == "function" and not (isinstance(parent, ast.Call) and parent.func is node):
+        _function_value(ctx, node, row)
+
+
+def constant(ctx: Context, variant: Variant) -> Piece:
+    """A constant's text."""
+    empty = Bound(Row("", (), (), "constant", "()", "", "", {}))
+    return Filler(variant.to, variant, empty, ctx.name, ctx.kind).fill(Emitter(ctx.plan))
+
+
+def _function_value(ctx: Context, node: ast.Name | ast.Attribute, row: Row) -> None:
+    """`activation=F.relu`: the target's function where the first variant passes its arguments on unchanged, else a lambda."""
+    text = as_function(ctx, row)
+    if text is None:
+        ctx.refuse("MIG301", node, f"{row.torch} as a value is not supported")
+        return
+    ctx.edit(node, lambda e: _function_text(ctx, text), RULE, why=row.torch)
+
+
+def as_function(ctx: Context, row: Row) -> str | None:
+    """The template of a row as a function value."""
+    params = [p for p in row.parameters if p.kind == "positional"]
+    for v in row.for_target(ctx.target.name):
+        if v.reason or not _holds_by_default(row, v) or "rngs" in template_names(v.to) or v.deviates:
+            continue
+        body = v.template
+        required = [p.name for p in params if p.default is None]
+        if isinstance(body, ast.Call) and [a.id if isinstance(a, ast.Name) else "" for a in body.args] == required and not [
+            k for k in body.keywords if not (isinstance(k.value, ast.Name) and k.value.id not in v.pin and k.value.id == k.arg)
+        ]:
+            return ast.unparse(body.func)
+        if any(p.kind == "variadic" for p in row.parameters):
+            continue
+        return f"lambda {', '.join(required)}: {_with_defaults(row, v, required)}"
+    return None
+
+
+def _holds_by_default(row: Row, v: Variant) -> bool:
+    for c in v.when:
+        p = next(p for p in row.parameters if p.name == c.parameter)
+        if c.literals and (p.default or "") not in c.literals:
+            return False
+        if c.predicate and (c.predicate == "omitted") == c.negated:
+            return False
+        if c.predicate not in ("", "omitted") and p.default is None:
+            return False
+    return True
+
+
+class _Defaults(ast.NodeTransformer):
+    def __init__(self, row: Row, v: Variant, kept: list[str]) -> None:
+        self.row, self.v, self.kept = row, v, kept
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        node.keywords = [k for k in node.keywords if not (isinstance(k.value, ast.Name) and self._default(k.value.id) and k.value.id not in self.v.pin)]
+        return self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        default = self._default(node.id)
+        return ast.parse(default, mode="eval").body if default else node
+
+    def _default(self, name: str) -> str | None:
+        return next((p.default for p in self.row.parameters if p.name == name and name not in self.kept), None)
+
+
+def _with_defaults(row: Row, v: Variant, kept: list[str]) -> str:
+    return ast.unparse(_Defaults(row, v, kept).visit(ast.parse(v.to, mode="eval").body))
+
+
+def _function_text(ctx: Context, text: str) -> Piece:
+    body = ast.parse(text, mode="eval").body
+    bound = {a.arg for a in body.args.args} if isinstance(body, ast.Lambda) else set()
+    out, at = "", 0
+    for n in sorted((n for n in ast.walk(body) if isinstance(n, ast.Name) and n.id not in bound), key=lambda n: n.col_offset):
+        out += text[at : n.col_offset] + ctx.name(n.id)
+        at = n.end_col_offset or 0
+    from migrate.edits import precedence
+
+    return Piece(out + text[at:], precedence(body))

@@ -1,0 +1,68 @@
+"""Thread the random stream: what makes modules or draws numbers takes `rngs`, and passes it on.
+
+Converted: a constructor, a factory, a helper method, a nested function or lambda that makes layers; the calls of them.
+Unchanged: a call of a local function that makes nothing.
+A callee that may or may not make modules is called through the support function `build`, which looks at its signature.
+"""
+import ast
+
+from migrate.context import Context
+from migrate.rules import calling
+from migrate.rules.builders import Builders
+from migrate.source.modules import ClassInfo, FunctionInfo
+
+RULE = "rngs"
+
+
+def stream(ctx: Context, node: ast.AST) -> str:
+    """The expression of the random stream where a node stands."""
+    if takes_rngs_here(ctx, node):
+        return "rngs"
+    owner, name = ctx.class_of(node), ctx.self_of(node)
+    if owner is not None and owner.is_module and name:
+        return f"{name}.{stream_attribute(owner)}"
+    return _fresh(ctx)
+
+
+def _fresh(ctx: Context) -> str:
+    head, _, rest = ctx.target.rngs_new.partition("(")
+    root, dot, tail = head.partition(".")
+    return f"{ctx.name(root)}{dot}{tail}({rest}"
+
+
+def stream_attribute(owner: ClassInfo) -> str:
+    """The attribute that holds a module's stream."""
+    return "rngs"
+
+
+def takes_rngs_here(ctx: Context, node: ast.AST) -> bool:
+    """Whether a function around the node has a parameter `rngs` in the output."""
+    if not ctx.target.threads_rngs:
+        return False
+    at = node
+    while (up := ctx.source.parent(at)) is not None:
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)) and _in_body(up, at):
+            info = ctx.file.by_node.get(up)
+            if isinstance(info, FunctionInfo) and info.builds:
+                return True
+        if isinstance(up, ast.Lambda) and at is up.body and up in ctx.shared.get("building_lambdas", ()):
+            return True
+        at = up
+    return False
+
+
+def _in_body(function: ast.FunctionDef | ast.AsyncFunctionDef, child: ast.AST) -> bool:
+    return child in function.body
+
+
+def visit_call(ctx: Context, node: ast.Call) -> None:
+    """Passes `rngs` to calls of local classes, functions and factories. Layers by row are the layers rule's."""
+    if not ctx.target.threads_rngs or ctx.owned(node):
+        return
+    builders: Builders = ctx.shared["builders"]
+    how = builders.how(node)
+    if how == "pass" and not any(k.arg == "rngs" for k in node.keywords):
+        calling.insert_keyword(ctx, node, f"rngs={stream(ctx, node)}", RULE)
+    elif how == "build":
+        name, given = ctx.name("build"), stream(ctx, node)
+        ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=name, first=(node.func,), keywords=(f"rngs={given}",)), RULE)

@@ -1,0 +1,57 @@
+"""Fills a template in the shape of the original call, so that line breaks and comments between its arguments stay."""
+import ast
+
+from migrate.calls import Bound, Filler
+from migrate.context import Context
+from migrate.edits import LAMBDA, Emitter, Piece
+from migrate.rules import calling
+from migrate.tables import Variant
+
+
+def in_shape(ctx: Context, node: ast.Call, bound: Bound, variant: Variant, stream: str, e: Emitter, text: str = "") -> Piece | None:
+    """The filled template where it is a call that keeps the original's arguments in their order; None otherwise, and for calls on one line."""
+    if "\n" not in ctx.source.segment(node):
+        return None
+    root = ast.parse(text or variant.to, mode="eval").body
+    if not isinstance(root, ast.Call):
+        return None
+    filler = Filler(text or variant.to, variant, bound, ctx.name, ctx.kind, stream)
+    own = {id(k.value): k for k in node.keywords} | {id(a): a for a in node.args}
+    texts: dict[ast.AST, str] = {}
+    order: list[ast.AST] = []
+    first: list[str] = []
+    added: list[str] = []
+    for a in [*root.args, *root.keywords]:
+        value = a.value if isinstance(a, ast.keyword) else a
+        name = a.arg if isinstance(a, ast.keyword) else None
+        hole = value.id if isinstance(value, ast.Name) and value.id in {p.name for p in bound.row.parameters} else None
+        given = bound.arguments.get(hole) if hole else None
+        if isinstance(given, list):
+            return None
+        if hole and given is None and isinstance(a, ast.keyword) and hole not in variant.pin:
+            continue
+        body = Filler(ast.unparse(value), variant, bound, ctx.name, ctx.kind, stream).fill(e).at(LAMBDA)
+        source = own.get(id(given)) if given is not None else None
+        if source is None and given is not None and given is bound.receiver and not order:
+            first.append(body)
+        elif source is None:
+            added.append(f"{name}={body}" if name else body)
+        elif added and not name:
+            return None
+        else:
+            order.append(source)
+            texts[source] = f"{name}={body}" if name else body
+    positions = [ctx.source.start(o) for o in order]
+    if positions != sorted(positions) or any("=" not in a for a in added):
+        return None
+    func = Filler(ast.unparse(root.func), variant, bound, ctx.name, ctx.kind, stream).fill(e).at(17)
+    drop = [a for a in [*node.args, *node.keywords] if a not in texts]
+    if not order:
+        return None
+    made = calling.inplace(ctx, e, node, func=func, keywords=added, drop=drop, texts=texts)
+    if first:
+        at = made.text.index("(", len(func)) + 1
+        rest = made.text[at:]
+        space = rest[: len(rest) - len(rest.lstrip())]
+        return Piece(made.text[:at] + space + first[0] + ", " + rest.lstrip())
+    return made if filler else None

@@ -1,0 +1,233 @@
+"""Keep parameters and buffers in variables: made once, read as arrays, written as variables.
+
+Converted: `self.w = nn.Parameter(torch.zeros(3))`, `self.register_buffer("mask", m)`, reading `self.w`, `self.running = self.running * 0.9`.
+Unchanged: `self.w is None`, an attribute that holds a plain tensor, `self.mask[:, :n]` where the variable can be indexed itself.
+Refused: a buffer whose name is not known and whose module is not `self`.
+"""
+import ast
+
+from migrate.context import Context
+from migrate.edits import Emitter, Piece, piece, required
+from migrate.infer.kinds import Kind
+from migrate.rules.layers import qualified
+from migrate.source.modules import ClassInfo
+from migrate.tables import Row, state_axes
+
+RULE = "state"
+PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.UninitializedParameter", "torch.nn.Buffer", "torch.nn.parameter.Buffer")
+METADATA = frozenset({"shape", "ndim", "dtype"})
+
+
+def fill(ctx: Context, text: str, **holes: Piece) -> Piece:
+    """Fills a target's small template, such as "v[...] = x"."""
+    node = ast.parse(text).body[0]
+    parents = {c: p for p in ast.walk(node) for c in ast.iter_child_nodes(p)}
+    out, at = [], 0
+    for n in sorted((n for n in ast.walk(node) if isinstance(n, ast.Name)), key=lambda n: n.col_offset):
+        out.append(text[at : n.col_offset])
+        out.append(holes[n.id].at(required(parents.get(n), n)) if n.id in holes else qualified(ctx, n.id))
+        at = n.end_col_offset or 0
+    made = "".join(out) + text[at:]
+    return piece(made) if isinstance(node, ast.Expr) else Piece(made)
+
+
+def visit_call(ctx: Context, node: ast.Call) -> None:
+    """`nn.Parameter(...)`, `register_buffer`, `register_parameter`."""
+    if ctx.owned(node):
+        return
+    if ctx.dotted(node.func) in PARAMETERS:
+        _parameter(ctx, node)
+    elif isinstance(node.func, ast.Attribute) and node.func.attr in ("register_buffer", "register_parameter") and ctx.kind(node.func.value).tag == "module":
+        _register(ctx, node, node.func)
+
+
+def _parameter(ctx: Context, node: ast.Call) -> None:
+    value = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "data"), None)
+    if value is None:
+        ctx.refuse("MIG302", node, "a parameter without a value")
+        return
+    frozen = any(k.arg == "requires_grad" and isinstance(k.value, ast.Constant) and k.value.value is False for k in node.keywords)
+    frozen = frozen or len(node.args) > 1 and isinstance(node.args[1], ast.Constant) and node.args[1].value is False or ctx.dotted(node.func).endswith("Buffer")
+    text = ctx.target.buffer if frozen else ctx.target.parameter
+    ctx.edit(node, lambda e: fill(ctx, _plain(text, None), x=_array(ctx, e, value)), RULE, why="torch.nn.Parameter")
+
+
+def _array(ctx: Context, e: Emitter, value: ast.expr) -> Piece:
+    return e.piece(value)
+
+
+def _plain(text: str, persistent: ast.expr | None) -> str:
+    """The buffer template without `persistent` where it is the default."""
+    if persistent is None or isinstance(persistent, ast.Constant) and persistent.value is True:
+        return text.replace(", persistent=persistent", "")
+    return text.replace("persistent=persistent", f"persistent={ast.unparse(persistent)}")
+
+
+def _argument(node: ast.Call, position: int, name: str) -> ast.expr | None:
+    if len(node.args) > position:
+        return node.args[position]
+    return next((k.value for k in node.keywords if k.arg == name), None)
+
+
+def _register(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
+    is_buffer = func.attr == "register_buffer"
+    name, value = _argument(node, 0, "name"), _argument(node, 1, "tensor" if is_buffer else "param")
+    statement = ctx.source.parent(node)
+    if name is None or value is None or not isinstance(statement, ast.Expr) or any(isinstance(a, ast.Starred) for a in node.args):
+        ctx.refuse("MIG301", node, "this form is not known")
+        return
+    template = _plain(ctx.target.buffer, _argument(node, 2, "persistent")) if is_buffer else "x"
+
+    def build(e: Emitter) -> Piece:
+        held = e.piece(value)
+        nothing = isinstance(value, ast.Constant) and value.value is None
+        optional = ctx.kind(value).optional or nothing
+        if nothing:
+            made = held if not ctx.target.wraps_static else fill(ctx, ctx.target.wraps_static, x=held)
+        elif optional and is_buffer and isinstance(value, ast.Name):
+            made = Piece(f"{fill(ctx, template, x=held).text} if {held.text} is not None else None", 3)
+        else:
+            made = fill(ctx, template, x=held)
+        owner = e.piece(func.value).at(17)
+        if isinstance(name, ast.Constant) and isinstance(name.value, str) and name.value.isidentifier():
+            return Piece(f"{owner}.{renamed(ctx, func.value, name.value)} = {made.text}")
+        return Piece(f"setattr({owner}, {e.piece(name).text}, {made.text})")
+
+    ctx.edit(statement, build, RULE, why=func.attr)
+
+
+def renamed(ctx: Context, owner: ast.expr, name: str) -> str:
+    """The name of an attribute in the output."""
+    kind = ctx.kind(owner)
+    if isinstance(kind.ref, ClassInfo) and kind.ref.is_module and name in ctx.target.reserved:
+        return name + "_"
+    return name
+
+
+def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
+    """Reads a variable."""
+    kind = ctx.kind(node)
+    if ctx.owned(node) or not isinstance(node.ctx, ast.Load) or not kind.variable or ctx.kind(node.value).tag != "module":
+        return
+    native = _native_state(ctx, node)
+    bare = _stays_variable(ctx, node, kind)
+    if native is None and bare:
+        return
+
+    def build(e: Emitter) -> Piece:
+        name, axes = native if native is not None else (node.attr, None)
+        held = Piece(f"{e.piece(node.value).at(17)}.{name if native else renamed(ctx, node.value, name)}")
+        if bare:
+            return held
+        made = fill(ctx, ctx.target.read, v=held)
+        return transposed(made, axes)
+
+    ctx.edit(node, build, RULE, why="variable")
+
+
+def transposed(made: Piece, axes: tuple[int, ...] | None) -> Piece:
+    """PyTorch's layout of a native layer's variable; `axes` transposes PyTorch's to the native one."""
+    if axes is None or axes == tuple(range(len(axes))):
+        return made
+    if axes == tuple(reversed(range(len(axes)))):
+        return Piece(f"{made.at(17)}.T")
+    back = tuple(axes.index(i) for i in range(len(axes)))
+    return Piece(f"{made.at(17)}.transpose{back}")
+
+
+def _native_state(ctx: Context, node: ast.Attribute) -> tuple[str, tuple[int, ...] | None] | None:
+    """The native attribute of `layer.weight`, with the axes."""
+    ref = ctx.kind(node.value).ref
+    if isinstance(ref, ClassInfo):
+        ref = ref.layer if not ref.assigned(node.attr) else None
+    if not isinstance(ref, Row):
+        return None
+    text = state_of(ctx, ref).get(node.attr)
+    return state_axes(text) if text else None
+
+
+def state_of(ctx: Context, row: Row) -> dict[str, str]:
+    """The native state of a layer: PyTorch's name -> "attribute: axes -> axes"."""
+    return {k: v for k, v in row.state.items() if isinstance(v, str)} if ctx.target.threads_rngs else {}
+
+
+def _stays_variable(ctx: Context, node: ast.Attribute, kind: Kind) -> bool:
+    """Whether the variable itself may stand here."""
+    parent = ctx.source.parent(node)
+    match parent:
+        case ast.Attribute():
+            return parent.attr in METADATA or parent.attr in ("data", "requires_grad", "grad", "device")
+        case ast.Compare():
+            return any(isinstance(o, (ast.Is, ast.IsNot)) for o in parent.ops)
+        case ast.Subscript(ctx=ast.Load()) if parent.value is node:
+            return ctx.target.read == "v[...]" and not _mask_index(ctx, parent)
+        case ast.Assign():
+            return any(isinstance(t, ast.Attribute) and t.attr in ("weight", "bias") for t in parent.targets) or all(
+                isinstance(t, ast.Attribute) and ctx.kind(t.value).tag == "module" for t in parent.targets
+            )
+        case ast.Call() if node in parent.args:
+            name = ctx.dotted(parent.func)
+            if name.startswith("torch.nn.init.") or name in PARAMETERS or name in ("builtins.isinstance", "builtins.id", "builtins.hasattr"):
+                return True
+        case ast.List() | ast.Dict():
+            return False
+        case ast.Return():
+            return kind.optional
+        case ast.BinOp() if ctx.target.read == "v[...]" and not kind.optional:
+            return isinstance(parent.op, (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)) and not ctx.kind(parent.left if parent.right is node else parent.right).variable
+    return kind.optional
+
+
+def _mask_index(ctx: Context, node: ast.Subscript) -> bool:
+    return ctx.kind(node.slice).dtype == "bool" or isinstance(node.slice, ast.List)
+
+
+def visit_assign(ctx: Context, node: ast.Assign) -> None:
+    """`self.buffer = value`, `self.weight.data = value`: written into the variable."""
+    if len(node.targets) != 1 or ctx.owned(node) or ctx.owned(node.targets[0]):
+        return
+    target = node.targets[0]
+    through_data = isinstance(target, ast.Attribute) and target.attr == "data" and ctx.kind(target.value).is_tensor
+    variable = target.value if through_data and isinstance(target, ast.Attribute) else target
+    if not isinstance(variable, ast.Attribute) or not ctx.kind(variable.value).tag == "module":
+        return
+    held = _held(ctx, variable)
+    value = ctx.kind(node.value)
+    if not held.variable or not through_data and (value.variable or value.tag == "none" or _makes_parameter(ctx, node.value)):
+        return
+    owner = ctx.class_of(node)
+    if owner is not None and not through_data and not _registered(ctx, owner, variable):
+        return
+    ctx.edit(node, lambda e: write(ctx, e, variable, e.piece(node.value)), RULE, why="variable")
+
+
+def _held(ctx: Context, node: ast.Attribute) -> Kind:
+    base = ctx.kind(node.value)
+    if isinstance(base.ref, ClassInfo):
+        kinds = [ctx.inf.kinds.get(a.target, Kind("unknown")) for a in base.ref.assigned(node.attr)]
+        for k in kinds:
+            if k.variable:
+                return k
+        return Kind("unknown")
+    return ctx.kind(node)
+
+
+def _registered(ctx: Context, owner: ClassInfo, node: ast.Attribute) -> bool:
+    base = ctx.kind(node.value).ref
+    return isinstance(base, ClassInfo) and any(isinstance(a.target, ast.Call) or _makes_parameter(ctx, a.value) for a in base.assigned(node.attr))
+
+
+def _makes_parameter(ctx: Context, node: ast.expr | None) -> bool:
+    if isinstance(node, ast.IfExp):
+        return _makes_parameter(ctx, node.body) or _makes_parameter(ctx, node.orelse)
+    return isinstance(node, ast.Call) and ctx.dotted(node.func) in PARAMETERS
+
+
+def write(ctx: Context, e: Emitter, variable: ast.Attribute, value: Piece) -> Piece:
+    """The statement that gives a variable a new value."""
+    native = _native_state(ctx, variable)
+    name, axes = native if native is not None else (renamed(ctx, variable.value, variable.attr), None)
+    held = Piece(f"{e.piece(variable.value).at(17)}.{name}")
+    if axes is not None and axes != tuple(range(len(axes))):
+        value = Piece(f"{value.at(17)}.T") if axes == tuple(reversed(range(len(axes)))) else Piece(f"{value.at(17)}.transpose{axes}")
+    return fill(ctx, ctx.target.write, v=held, x=value)

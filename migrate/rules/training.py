@@ -1,0 +1,37 @@
+"""Read the training state as the target keeps it.
+
+Converted: `if self.training`, `F.dropout(x, 0.1, self.training)`, `not self.training`.
+Unchanged: an attribute `training` of something that is no module, a method that is called `training`.
+Refused: writing `self.training`.
+"""
+import ast
+
+from migrate.context import Context
+from migrate.edits import Emitter, Piece
+from migrate.rules.state import fill
+
+RULE = "training"
+
+
+def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
+    """`self.training`."""
+    if node.attr != "training" or ctx.owned(node):
+        return
+    owner = ctx.class_of(node)
+    if not ctx.is_self(node.value) or owner is None or not owner.is_module or owner.method("training"):
+        return
+    if not isinstance(node.ctx, ast.Load):
+        ctx.refuse("MIG308", node, "the training state is set by train() and eval()")
+        return
+    owner.traits.add("training")
+    parent = ctx.source.parent(node)
+    negated = isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
+    text = ctx.target.training
+    if negated and text.startswith("not ") and not ctx.owned(parent):
+        ctx.edit(parent, lambda e: fill(ctx, text.removeprefix("not "), self=Piece(ctx.source.segment(node.value))), RULE)
+        return
+
+    def build(e: Emitter) -> Piece:
+        return fill(ctx, text, self=e.piece(node.value))
+
+    ctx.edit(node, build, RULE)
