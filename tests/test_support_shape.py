@@ -112,17 +112,6 @@ INDEXING = {
         lambda x: torch.nonzero_static(x, size=4),
         np.eye(3, dtype=np.float32),
     ),
-    "unravel_index": (lambda i: indexing.unravel_index(i, (4, 5)), lambda i: torch.unravel_index(i, (4, 5)), np.array([[3, 19], [7, 0]])),
-}
-FLOW = floats(2, 5)
-SCATTER = {
-    "scatter": (lambda x, i, s: scatter.scatter(x, 0, i, s), lambda x, i, s: x.scatter(0, i, s), floats(4, 5), IDS[:1, :3], FLOW[:1, :3]),
-    "scatter the leading part": (
-        lambda x, i: scatter.scatter(x, 0, i, jnp.asarray(FLOW)),
-        lambda x, i: x.scatter(0, i, torch.from_numpy(FLOW)),
-        floats(4, 5),
-        IDS[:1, :3],
-    ),
     "scatter a number": (lambda x, i: scatter.scatter(x, 0, i, 2.0), lambda x, i: x.scatter(0, i, 2.0), floats(4, 5), IDS),
     "scatter into a number": (
         lambda x, i, s: scatter.scatter(x, 0, i, s),

@@ -29,9 +29,3 @@ def nonzero_static(input, *, size, fill_value=-1):
     if input.ndim == 0:
         return jnp.zeros((size, 0), int)
     return jnp.argwhere(input, size=size, fill_value=fill_value)
-
-
-def unravel_index(indices, shape):
-    """The coordinates of positions in a flattened array of `shape`, one array for each dimension."""
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    return tuple(jnp.unravel_index(indices, shape))
