@@ -20,7 +20,7 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
         noise.visit_call, state.visit_call, modules.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
         leftovers.visit_call,
     ),
-    ast.Attribute: (training.visit_attribute, state.visit_attribute, layers.visit_value, operators.visit_attribute, containers.visit_attribute, leftovers.visit_value),
+    ast.Attribute: (training.visit_attribute, state.visit_attribute, layers.visit_value, operators.visit_attribute, leftovers.visit_value),
     ast.Name: (layers.visit_value, operators.visit_name, leftovers.visit_value),
     ast.Subscript: (inplace.visit_index, indexing.visit_subscript),
     ast.Lambda: (rngs.visit_lambda,),

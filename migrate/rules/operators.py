@@ -143,7 +143,7 @@ def constant(ctx: Context, variant: Variant) -> Piece:
 
 def _function_value(ctx: Context, node: ast.Name | ast.Attribute, row: Row) -> None:
     """`activation=F.relu`: the target's function where the first variant passes its arguments on unchanged, else a lambda."""
-    text = as_function(ctx, row)
+    text = row.value or as_function(ctx, row)
     if text is None:
         ctx.refuse("MIG301", node, f"{row.torch} as a value is not supported")
         return

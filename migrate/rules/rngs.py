@@ -66,3 +66,11 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     elif how == "build":
         name, given = ctx.name("build"), stream(ctx, node)
         ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=name, first=(node.func,), keywords=(f"rngs={given}",)), RULE)
+
+
+def visit_lambda(ctx: Context, node: ast.Lambda) -> None:
+    """A lambda that makes modules takes `rngs`."""
+    if ctx.target.threads_rngs and node in ctx.shared["building_lambdas"]:
+        from migrate.rules.modules import add_parameter
+
+        add_parameter(ctx, node, "rngs")

@@ -1,0 +1,18 @@
+"""Index tensors: a boolean mask selects a number of elements that depends on values.
+
+Converted: nothing; `x[mask]` is the same in JAX.
+Unchanged: every other index.
+"""
+import ast
+
+from migrate.context import Context
+
+RULE = "indexing"
+
+
+def visit_subscript(ctx: Context, node: ast.Subscript) -> None:
+    """`x[mask]` is reported: it works eagerly, not under jit."""
+    if isinstance(node.ctx, ast.Load) and ctx.kind(node.value).is_tensor:
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if any(ctx.kind(p).is_tensor and ctx.kind(p).dtype == "bool" for p in parts):
+            ctx.report("MIG105", node, f"{ctx.source.segment(node)}: how many elements a mask selects depends on values")

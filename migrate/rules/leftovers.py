@@ -1,0 +1,93 @@
+"""Refuse what is left: a name of PyTorch, or a method that only tensors have, that no row and no rule covers.
+
+Refused: `torch.foo(x)`, `x.foo_()`, `torch.optim.Adam(...)`.
+Unchanged: everything that is not PyTorch's.
+"""
+import ast
+
+from migrate.context import Context
+from migrate.edits import Piece
+from migrate.rules.imports import is_torch
+from migrate.rules.noise import CONTEXTS, DECORATORS
+from migrate.tables import Row
+
+RULE = "leftovers"
+TRAINING = ("torch.optim", "torch.utils.data", "torch.utils.tensorboard")
+MACHINERY = ("torch.distributed", "torch.autograd", "torch.cuda", "torch.fx", "torch.onnx", "torch.jit", "torch._", "torch.ops", "torch.hub", "torch.library", "torch.quantization", "torch.ao")
+
+
+def visit_call(ctx: Context, node: ast.Call) -> None:
+    """A call of something of PyTorch."""
+    if ctx.owned(node) or node.func in ctx.removed:
+        return
+    found = ctx.resolve(node.func)
+    if isinstance(found, str) and is_torch(found):
+        if not _covered(ctx, node.func):
+            refuse(ctx, node, found)
+    elif isinstance(node.func, ast.Attribute) and ctx.kind(node.func.value).is_tensor and found is None and not ctx.owned(node.func):
+        _unknown_method(ctx, node, node.func)
+
+
+def _unknown_method(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
+    if ctx.kind(func.value).sure or func.attr.endswith("_"):
+        ctx.refuse("MIG301", node, f"Tensor.{func.attr} has no equivalent yet")
+
+
+def refuse(ctx: Context, node: ast.AST, name: str) -> None:
+    """The diagnostic for a name of PyTorch."""
+    if name.startswith(TRAINING):
+        ctx.refuse("MIG307", node, f"{name} belongs to training code, which is not converted yet")
+    elif name.startswith(MACHINERY):
+        ctx.refuse("MIG306", node, f"{name} has no counterpart")
+    else:
+        ctx.refuse("MIG301", node, f"{name} has no equivalent yet")
+
+
+def visit_value(ctx: Context, node: ast.Name | ast.Attribute) -> None:
+    """A name of PyTorch that is not called."""
+    parent = ctx.source.parent(node)
+    if not isinstance(node.ctx, ast.Load) or ctx.owned(node) or node in ctx.removed or isinstance(parent, ast.Attribute) or isinstance(parent, ast.Call) and parent.func is node:
+        return
+    found = ctx.resolve(node)
+    if not isinstance(found, str) or not is_torch(found) or _covered(ctx, node):
+        return
+    if _in_annotation(ctx, node):
+        ctx.edit(node, lambda e: Piece("object"), RULE, why="annotation")
+        return
+    refuse(ctx, node, found)
+
+
+def _covered(ctx: Context, node: ast.AST) -> bool:
+    """Whether something around the node was rewritten or removed with it, or says already that it stays."""
+    if ctx.dotted(node) in CONTEXTS | DECORATORS and isinstance(ctx.source.parent(ctx.source.parent(node) or node), ast.withitem):
+        return True
+    at: ast.AST | None = node
+    while at is not None and not isinstance(at, ast.stmt):
+        if at in ctx.left or at in ctx.removed:
+            return True
+        if isinstance(at, ast.Call) and ctx.owned(at) and _dropped(ctx, at, node):
+            return True
+        at = ctx.source.parent(at)
+    return at in ctx.removed
+
+
+def _dropped(ctx: Context, call: ast.Call, node: ast.AST) -> bool:
+    """Whether the node is in an argument that never reaches the output."""
+    for k in call.keywords:
+        if k.arg in ("device", "layout", "memory_format", "generator") and any(n is node for n in ast.walk(k)):
+            return True
+    return False
+
+
+def _in_annotation(ctx: Context, node: ast.AST) -> bool:
+    at, up = node, ctx.source.parent(node)
+    while isinstance(up, ast.expr):
+        if isinstance(up, ast.Call):
+            return False
+        at, up = up, ctx.source.parent(up)
+    if isinstance(up, ast.arg):
+        return True
+    return isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)) and up.returns is at or isinstance(up, ast.AnnAssign) and up.annotation is at
+
+
+__all__ = ["Row", "refuse", "visit_call", "visit_value"]

@@ -1,0 +1,54 @@
+"""Wrap what an attribute holds where the target must be told that it may hold modules or arrays.
+
+Converted: `self.norm = None` where another branch assigns a layer; `self.taps = [a, b]` of tensors.
+Unchanged: attributes that always hold plain Python values, or always modules.
+"""
+import ast
+
+from migrate.context import Context
+from migrate.edits import Piece
+from migrate.infer.kinds import Kind
+from migrate.rules.state import fill
+from migrate.source.modules import ClassInfo
+
+RULE = "static"
+STATIC = frozenset({"none", "int", "float", "bool", "number", "str", "function", "class", "factory", "shape"})
+
+
+def visit_assign(ctx: Context, node: ast.Assign) -> None:
+    """`self.x = value`."""
+    if not ctx.target.wraps_static or ctx.owned(node) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Attribute):
+        return
+    target = node.targets[0]
+    owner = ctx.class_of(node)
+    if owner is None or not owner.is_module or not ctx.is_self(target.value):
+        return
+    kind = ctx.kind(node.value)
+    if _holds_data(kind) or kind.tag in STATIC and _data_elsewhere(ctx, owner, target):
+        value = node.value
+        if ctx.owned(value) and kind.tag == "dict":
+            return
+        start, end = ctx.source.span(value)
+        del start, end
+        inner = ctx.plan.nodes.pop(value, None)
+
+        def build(e: object) -> Piece:
+            made = inner.build(e) if inner is not None else e.original(value)  # type: ignore[arg-type, attr-defined]
+            return fill(ctx, ctx.target.wraps_static, x=made if isinstance(made, Piece) else Piece(made))
+
+        ctx.shared["wrapped"] = ctx.shared.get("wrapped", set()) | {value}
+        ctx.edit(value, build, RULE)
+
+
+def _holds_data(kind: Kind) -> bool:
+    """A list, tuple or dict of modules or tensors."""
+    return kind.tag in ("list", "tuple", "dict") and kind.items != () and kind.element.tag in ("module", "tensor")
+
+
+def _data_elsewhere(ctx: Context, owner: ClassInfo, target: ast.Attribute) -> bool:
+    for c in [*owner.mro(), *ctx.unit.subclasses.get(owner, ())]:
+        for a in c.attributes.get(target.attr, ()):
+            kind = ctx.inf.kinds.get(a.target, Kind("unknown"))
+            if a.target is not target and kind.tag not in STATIC and not (kind.is_unknown and a.value is None):
+                return True
+    return False

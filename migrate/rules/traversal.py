@@ -1,0 +1,44 @@
+"""Walk modules and parameters in PyTorch's order.
+
+Converted: `self.modules()`, `net.named_parameters()`, `self.apply(fn)`, `len(list(self.parameters()))`.
+Unchanged: `modules()` of something that is no module, a method of that name that the class defines itself.
+"""
+import ast
+
+from migrate.context import Context
+from migrate.edits import Piece
+from migrate.rules import calling, rngs
+from migrate.source.modules import ClassInfo, FunctionInfo
+
+RULE = "traversal"
+WALKS = frozenset({"modules", "named_modules", "children", "named_children", "parameters", "named_parameters", "buffers", "named_buffers", "get_submodule", "get_parameter"})
+TRANSPARENT = frozenset({"state_dict", "load_state_dict", "zero_grad", "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook", "half", "double", "bfloat16", "_apply"})
+
+
+def visit_call(ctx: Context, node: ast.Call) -> None:
+    """A walk over a module."""
+    func = node.func
+    if ctx.owned(node) or not isinstance(func, ast.Attribute):
+        return
+    kind = ctx.kind(func.value)
+    if kind.tag != "module" or isinstance(kind.ref, ClassInfo) and kind.ref.method(func.attr) is not None:
+        return
+    if func.attr in WALKS and func.attr in ctx.support:
+        name = ctx.name(func.attr)
+        ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=name, first=(func.value,)), RULE, why=func.attr)
+    elif func.attr == "apply" and len(node.args) == 1 and "apply" in ctx.support:
+        _apply(ctx, node, func)
+    elif func.attr in ("eval", "train") and not isinstance(ctx.source.parent(node), ast.Expr) and f"{func.attr}_mode" in ctx.support:
+        name = ctx.name(f"{func.attr}_mode")
+        ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=name, first=(func.value,)), RULE, why=func.attr)
+    elif func.attr in TRANSPARENT:
+        ctx.refuse("MIG306", node, "PyTorch's machinery around modules has no counterpart here")
+
+
+def _apply(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
+    """`self.apply(fn)`: fn is called with each module; it may need the random stream."""
+    name = ctx.name("apply")
+    callee = ctx.kind(node.args[0]).ref
+    builds = isinstance(callee, FunctionInfo) and callee.builds
+    keywords = (f"rngs={rngs.stream(ctx, node)}",) if builds and ctx.target.threads_rngs else ()
+    ctx.edit(node, lambda e: Piece(calling.inplace(ctx, e, node, func=name, first=(func.value,), keywords=keywords).text), RULE, why="apply")

@@ -1,0 +1,98 @@
+"""Calls of what may or may not make modules, and walks over modules in PyTorch's order."""
+import inspect
+
+from flax import nnx
+
+
+def build(fn, *args, rngs, **kwargs):
+    """Calls `fn`, with `rngs` if it takes them."""
+    takes = inspect.signature(fn).parameters
+    if "rngs" in takes or any(p.kind is p.VAR_KEYWORD for p in takes.values()):
+        kwargs["rngs"] = rngs
+    return fn(*args, **kwargs)
+
+
+def named_children(module):
+    """(name, submodule) for the direct submodules, in the order in which they were assigned."""
+    held = module.layers if isinstance(module, nnx.Sequential) else module
+    items = enumerate(held) if isinstance(held, (nnx.List, list, tuple)) else vars(held).items()
+    for name, child in items:
+        if isinstance(child, nnx.Module):
+            yield str(name), child
+
+
+def children(module):
+    """The direct submodules."""
+    return (child for _, child in named_children(module))
+
+
+def named_modules(module, prefix=""):
+    """(path, module) for the module itself and all modules in it, parents first; a module that is shared comes once."""
+    seen, stack = set(), [(prefix, module)]
+    while stack:
+        path, at = stack.pop()
+        if id(at) in seen:
+            continue
+        seen.add(id(at))
+        yield path, at
+        stack += reversed([(f"{path}.{name}" if path else name, child) for name, child in named_children(at)])
+
+
+def modules(module):
+    """The module itself and all modules in it, parents first."""
+    return (m for _, m in named_modules(module))
+
+
+def named_parameters(module, recurse=True):
+    """(path, nnx.Param) for all parameters."""
+    seen = set()
+    for path, at in named_modules(module) if recurse else [("", module)]:
+        for name, value in vars(at).items():
+            if isinstance(value, nnx.Param) and id(value) not in seen:
+                seen.add(id(value))
+                yield f"{path}.{name}" if path else name, value
+
+
+def parameters(module, recurse=True):
+    """All parameters."""
+    return (p for _, p in named_parameters(module, recurse))
+
+
+def named_buffers(module):
+    """(path, variable) for all state that is no parameter."""
+    for path, at in named_modules(module):
+        for name, value in vars(at).items():
+            if isinstance(value, nnx.Variable) and not isinstance(value, (nnx.Param, nnx.RngState)):
+                yield f"{path}.{name}" if path else name, value
+
+
+def buffers(module):
+    """All state that is no parameter."""
+    return (b for _, b in named_buffers(module))
+
+
+def get_submodule(module, path):
+    """The submodule at a dotted path."""
+    for name in path.split(".") if path else []:
+        module = dict(named_children(module))[name]
+    return module
+
+
+def apply(module, fn, **kwargs):
+    """Calls `fn` with every module, children first."""
+    for child in children(module):
+        apply(child, fn, **kwargs)
+    fn(module, **kwargs)
+    return module
+
+
+def eval_mode(module):
+    """Sets a module to evaluation and returns it."""
+    module.eval()
+    return module
+
+
+def train_mode(module, mode=True):
+    """Sets a module to training (or not) and returns it."""
+    module.train() if mode else module.eval()
+    return module
