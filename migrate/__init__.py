@@ -6,12 +6,12 @@ from migrate.pipeline import Conversion, convert_source
 
 if TYPE_CHECKING:
     from migrate.check import check
-    from migrate.source.projects import Project, convert_path
+    from migrate.project import Project, convert_path
     from migrate.weights.load import Loaded, load_state_dict
 
 __all__ = ["Conversion", "Diagnostic", "Loaded", "Project", "check", "convert_path", "convert_source", "load_state_dict"]
 _LAZY = {
-    "convert_path": "migrate.source.projects", "Project": "migrate.source.projects", "load_state_dict": "migrate.weights.load", "Loaded": "migrate.weights.load",
+    "convert_path": "migrate.project", "Project": "migrate.project", "load_state_dict": "migrate.weights.load", "Loaded": "migrate.weights.load",
     "check": "migrate.check.run",
 }
 

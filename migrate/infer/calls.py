@@ -14,6 +14,7 @@ BUILTIN_RESULTS = {
     "len": INT, "int": INT, "float": FLOAT, "str": STR, "bool": BOOL, "isinstance": BOOL, "hasattr": BOOL, "callable": BOOL, "issubclass": BOOL, "any": BOOL, "all": BOOL,
     "round": NUMBER, "repr": STR, "id": INT, "ord": INT, "chr": STR, "hash": INT, "divmod": Kind("tuple", items=(NUMBER, NUMBER)), "print": Kind("none"),
 }
+PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.UninitializedParameter", "torch.nn.Buffer", "torch.nn.parameter.Buffer")
 CONTAINER_CLASSES = ("torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict")
 
 
@@ -40,7 +41,7 @@ def apply(inf: Inference, frame: Frame, node: ast.Call, callee: Kind, args: list
         case "function":
             return _function(inf, frame, node, callee, args, keywords)
         case "import":
-            return _imported(inf, frame, node, str(callee.ref), args)
+            return _imported(inf, frame, node, str(callee.ref), args, keywords)
         case "dtype":
             return UNKNOWN
     return UNKNOWN
@@ -59,7 +60,7 @@ def _instance(inf: Inference, frame: Frame, node: ast.Call, ref: object, args: l
         return Kind("module", ref=ref, item=_contained(node, args))
     if isinstance(ref, Row):
         if ref.torch in CONTAINER_CLASSES:
-            return Kind("module", ref=ref, item=_contained(node, args))
+            return Kind("module", ref=ref, item=_contained(node, args), fields=args[0].fields if args else ())
         return Kind("module", ref=ref)
     if isinstance(ref, ast.Lambda):
         return inf.of(ref.body)
@@ -164,8 +165,10 @@ def _method(inf: Inference, frame: Frame, node: ast.Call, receiver: Kind, args: 
         case "list" | "tuple" | "dict" | "str" | "set" | "shape":
             return _container_method(receiver, name)
         case "module" if not isinstance(receiver.ref, ClassInfo) or receiver.ref.method(name) is None:
+            if name in ("register_buffer", "register_parameter"):
+                return _registered(name, args, keywords)
             if name in ("append", "extend", "insert", "add_module", "register_module"):
-                return Kind("none")
+                return _grown(inf, frame, node.func.value, name, receiver, args)
             if name in ("to", "cpu", "cuda", "eval", "train", "float", "half", "double", "requires_grad_", "apply"):
                 return receiver
             if name in ("parameters", "buffers"):
@@ -179,6 +182,28 @@ def _method(inf: Inference, frame: Frame, node: ast.Call, receiver: Kind, args: 
             if name in ("items", "values", "keys"):
                 return _container_method(receiver.but(tag="dict"), name)
     return None
+
+
+def _registered(name: str, args: list[Kind], keywords: dict[str | None, Kind]) -> Kind:
+    """`register_buffer` stands for the attribute that it makes."""
+    value = args[1] if len(args) > 1 else keywords.get("tensor", keywords.get("param", TENSOR))
+    if value.tag == "none":
+        return value
+    return (value if value.is_tensor else TENSOR).but(variable="buffer" if name == "register_buffer" else "param", optional=value.optional)
+
+
+def _grown(inf: Inference, frame: Frame, owner: ast.expr, name: str, receiver: Kind, args: list[Kind]) -> Kind:
+    """A container that gets another module."""
+    added = args[-1] if args else UNKNOWN
+    if name == "extend":
+        added = added.element
+    if name in ("append", "extend", "insert") and added.tag == "module":
+        held = receiver.but(item=added if receiver.item is None else join_all((receiver.item, added)))
+        if isinstance(owner, ast.Name):
+            frame.env[owner.id] = held
+        elif isinstance(owner, ast.Attribute) and isinstance(ref := inf.of(owner.value).ref, ClassInfo):
+            inf.grown[ref, owner.attr] = held if (ref, owner.attr) not in inf.grown else join_all((inf.grown[ref, owner.attr], held))
+    return added if name in ("add_module", "register_module") else Kind("none")
 
 
 def _container_method(receiver: Kind, name: str) -> Kind:
@@ -208,11 +233,16 @@ def _container_method(receiver: Kind, name: str) -> Kind:
     return UNKNOWN
 
 
-def _imported(inf: Inference, frame: Frame, node: ast.Call, name: str, args: list[Kind]) -> Kind:
+def _imported(inf: Inference, frame: Frame, node: ast.Call, name: str, args: list[Kind], keywords: dict[str | None, Kind]) -> Kind:
     """Builtins and well-known library calls."""
     module, _, last = name.rpartition(".")
     if module == "builtins":
-        return _builtin(inf, frame, last, args)
+        return _builtin(inf, frame, last, args, keywords)
+    if name in ("collections.OrderedDict", "easydict.EasyDict"):
+        return _builtin(inf, frame, "dict", args, keywords)
+    if name in PARAMETERS:
+        held = args[0] if args and args[0].is_tensor else TENSOR
+        return held.but(variable="buffer" if last == "Buffer" else "param", optional=False)
     if module == "math":
         return INT if last in ("ceil", "floor", "prod", "gcd", "comb", "factorial") else FLOAT
     if name in ("copy.deepcopy", "copy.copy", "typing.cast"):
@@ -231,7 +261,7 @@ def _imported(inf: Inference, frame: Frame, node: ast.Call, name: str, args: lis
     return UNKNOWN
 
 
-def _builtin(inf: Inference, frame: Frame, name: str, args: list[Kind]) -> Kind:
+def _builtin(inf: Inference, frame: Frame, name: str, args: list[Kind], keywords: dict[str | None, Kind]) -> Kind:
     if name in BUILTIN_RESULTS:
         return BUILTIN_RESULTS[name]
     first = args[0] if args else UNKNOWN
@@ -244,7 +274,9 @@ def _builtin(inf: Inference, frame: Frame, name: str, args: list[Kind]) -> Kind:
                 return Kind(tag, items=())
             return Kind(tag, items=first.items, item=None if first.items is not None else iterate(first))
         case "dict":
-            return Kind("dict", item=first.item)
+            named = tuple((n, k) for n, k in keywords.items() if n is not None)
+            kinds = [*([first.item] if first.item else []), *(k for _, k in named)]
+            return Kind("dict", item=join_all(kinds) if kinds else None, fields=first.fields + named, items=() if not kinds and not args else None)
         case "zip":
             return Kind("list", item=Kind("tuple", items=tuple(iterate(a) for a in args)))
         case "enumerate":

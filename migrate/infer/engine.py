@@ -47,6 +47,7 @@ class Inference:
         self._seen_args: dict[ast.arg, Kind] = {}
         self.globals: dict[FileInfo, dict[str, Kind]] = {}
         self.learned: dict[FileInfo, dict[str, Kind]] = {}  # the globals of the pass before
+        self.grown: dict[tuple[ClassInfo, str], Kind] = {}  # containers on attributes, with what was appended
         self.return_sites: dict[FunctionInfo, dict[ast.Return, Kind]] = {}
 
     def run(self) -> None:
@@ -69,6 +70,8 @@ class Inference:
             for c in file.classes:
                 for name, assignments in c.attributes.items():
                     kinds = [self.kinds.get(a.target, UNKNOWN) for a in assignments if not isinstance(a.statement, ast.AugAssign)]
+                    if (c, name) in self.grown:
+                        kinds = [k.but(item=self.grown[c, name].item) if k.tag == "module" and k.item is None else k for k in kinds]
                     if kinds:
                         self.attributes[c, name] = join_all(kinds)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from migrate.infer.engine import Frame, Inference, constant
-from migrate.infer.kinds import BOOL, BOOL_TENSOR, FLOAT, INT, NAMED, NUMBER, SHAPE, STR, TENSOR, UNKNOWN, Kind, join, join_all
+from migrate.infer.kinds import BOOL, BOOL_TENSOR, FACTORY, FLOAT, INT, NAMED, NUMBER, SHAPE, STR, TENSOR, UNKNOWN, Kind, join, join_all
 from migrate.source.modules import ClassInfo, FunctionInfo
 from migrate.tables import Row
 
@@ -64,7 +64,7 @@ def _resolved(inf: Inference, found: "ClassInfo | FunctionInfo | Row | str | Non
             if module in inf.unit.files:
                 return inf.learned.get(inf.unit.files[module], {}).get(name, UNKNOWN)
             if found == "torch.nn.Module":
-                return Kind("class", ref=found)
+                return FACTORY
             return Kind("import", ref=found)
     return UNKNOWN
 
@@ -80,6 +80,8 @@ def _attribute(inf: Inference, frame: Frame, node: ast.Attribute) -> Kind:
 
 def attribute_of(inf: Inference, base: Kind, name: str) -> Kind:
     """The kind of an attribute of something."""
+    if base.tag == "module" and (held := base.member(name)) is not None:
+        return held
     match base.tag:
         case "tensor":
             row = inf.unit.table.by_attribute.get(name)
@@ -141,6 +143,8 @@ def subscript_of(base: Kind, index: ast.expr, kind: Kind) -> Kind:
         i = _integer(index)
         if i is not None and -len(base.items) <= i < len(base.items):
             return base.items[i]
+    if isinstance(index, ast.Constant) and isinstance(index.value, str) and (held := base.member(index.value)) is not None:
+        return held
     if base.tag == "module":
         return base.item or Kind("module")
     return base.element
@@ -172,7 +176,8 @@ def _dict(inf: Inference, frame: Frame, node: ast.Dict) -> Kind:
         if k is not None:
             evaluate(inf, frame, k)
     kinds = [evaluate(inf, frame, v) for v in node.values]
-    return Kind("dict", item=join_all(kinds) if kinds else None, items=() if not kinds else None)
+    fields = tuple((k.value, v) for k, v in zip(node.keys, kinds, strict=True) if isinstance(k, ast.Constant) and isinstance(k.value, str))
+    return Kind("dict", item=join_all(kinds) if kinds else None, items=() if not kinds else None, fields=fields)
 
 
 def _binary(inf: Inference, frame: Frame, node: ast.BinOp) -> Kind:

@@ -21,6 +21,11 @@ class Kind:
     variable: str = ""
     optional: bool = False
     sure: bool = True
+    fields: "tuple[tuple[str, Kind], ...]" = ()  # of a mapping or container whose keys are known
+
+    def member(self, name: str) -> "Kind | None":
+        """What is under a known key."""
+        return next((k for n, k in self.fields if n == name), None)
 
     @property
     def is_tensor(self) -> bool:
@@ -104,6 +109,7 @@ def join(a: Kind, b: Kind) -> Kind:
         variable=a.variable if a.variable == b.variable else "",
         optional=optional,
         sure=a.sure and b.sure,
+        fields=a.fields if a.fields == b.fields else (),
     )
 
 

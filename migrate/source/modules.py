@@ -266,6 +266,8 @@ def _attributes(owner: ClassInfo, method: FunctionInfo) -> None:
         return
     parents = owner.file.source.parents
     for node in ast.walk(method.node):
+        if isinstance(node, ast.Call) and (registered := _registers(node, name)):
+            owner.attributes.setdefault(registered, []).append(Assignment(method, node, None, owner.file.source.statement(node)))
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, (ast.Store, ast.Del)) and isinstance(node.value, ast.Name) and node.value.id == name:
             parent = parents[node]
             value = None
@@ -277,3 +279,14 @@ def _attributes(owner: ClassInfo, method: FunctionInfo) -> None:
                 if len(up.value.elts) == len(parent.elts):
                     value = up.value.elts[parent.elts.index(node)]
             owner.attributes.setdefault(node.attr, []).append(Assignment(method, node, value, owner.file.source.statement(node)))
+
+
+def _registers(node: ast.Call, self_name: str) -> str | None:
+    """The attribute that `self.register_buffer("name", ...)` and its like make."""
+    f = node.func
+    if not isinstance(f, ast.Attribute) or f.attr not in ("register_buffer", "register_parameter", "add_module", "register_module"):
+        return None
+    if not (isinstance(f.value, ast.Name) and f.value.id == self_name):
+        return None
+    first = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "name"), None)
+    return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else None

@@ -1,0 +1,140 @@
+"""Converts a file with the local modules that it reaches, or a folder, and writes the result."""
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from migrate.diagnostics import Diagnostic
+from migrate.pipeline import SUPPORT, Conversion, convert_unit, deep, target_named
+from migrate.source.modules import Unit
+from migrate.source.projects import Module, Reach
+from migrate.source.text import SourceError, read
+from migrate.source.trimming import close_gaps, trim
+from migrate.support.extract import load as load_support
+from migrate.tables import Table, standard
+
+SKIPPED = frozenset({".git", ".venv", "venv", "__pycache__", "node_modules", ".tox", ".mypy_cache", "build", "dist"})
+
+
+@dataclass(frozen=True)
+class Project:
+    """What several files became. `files`: source path -> Conversion; `written`: the files of the output."""
+
+    files: Mapping[Path, Conversion]
+    written: tuple[Path, ...] = ()
+    support: Mapping[str, str] = field(default_factory=dict)
+
+
+class OutputExists(FileExistsError):
+    """The output has a file that the conversion would replace."""
+
+
+def convert_path(path: str | Path, out_dir: str | Path, target: str = "flax", roots: Sequence[str | Path] = (), *, overwrite: bool = True, table: Table | None = None) -> Project:
+    """Converts a file with the local modules it reaches, or every file of a folder, into `out_dir`.
+
+    A local module is one found under the file's folder or a root. Raises FileNotFoundError, and OutputExists where `overwrite` is false and a file is there.
+    """
+    path, out = Path(path).resolve(), Path(out_dir)
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file or folder")
+    folder = path if path.is_dir() else path.parent
+    reach = Reach([folder, *map(Path, roots)])
+    starts = [(p, _module_name(p, folder)) for p in _python_files(path)] if path.is_dir() else [(path, path.stem)]
+    files, texts = deep(lambda: _convert(reach, starts, target, table or standard()))
+    written = _outputs(files, reach, out, target, texts)
+    if not overwrite:
+        for p in written:
+            if p.exists():
+                raise OutputExists(f"{p} exists; use --force to replace it")
+    for p, text in written.items():
+        write_atomically(p, text)
+    return Project(files, tuple(written), {p.name: t for p, t in written.items() if p.parent == out and p.stem.startswith(SUPPORT)})
+
+
+def _python_files(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*.py") if not any(part in SKIPPED for part in p.relative_to(folder).parts))
+
+
+def _module_name(path: Path, folder: Path) -> str:
+    parts = list(path.relative_to(folder).with_suffix("").parts)
+    if parts[-1] == "__init__" and len(parts) > 1:
+        parts.pop()
+    return ".".join(parts)
+
+
+def _convert(reach: Reach, starts: list[tuple[Path, str]], target: str, table: Table) -> tuple[dict[Path, Conversion], dict[str, Module]]:
+    for path, name in starts:
+        reach.add(path, name)
+    unit = Unit(table)
+    modules = {m.name: m for m in reach.modules.values() if m.whole or m.kept or m.package or m.needed}
+    left_out: dict[str, list[str]] = {}
+    files: dict[Path, Conversion] = {}
+    for m in modules.values():
+        source = read(m.path.read_bytes(), str(m.path))
+        text, left_out[m.name] = trim(m, source)
+        trimmed = source if m.whole else read(text, str(m.path))
+        trimmed.newline, trimmed.encoding = source.newline, source.encoding
+        unit.add(trimmed, m.name, m.package)
+    chosen = target_named(target)
+    converted = convert_unit(unit, chosen, _support_name(modules))
+    for m in modules.values():
+        c = converted[m.name]
+        notes = [Diagnostic(1, 1, "MIG104", f"left out, as nothing needed uses it: {', '.join(left_out[m.name])}", str(m.path))] if left_out[m.name] else []
+        files[m.path] = c if m.whole else replace(c, code=close_gaps(c.code), diagnostics=tuple(sorted([*c.diagnostics, *notes])))
+    for path, error in reach.unreadable.items():
+        files[path] = Conversion(path.read_bytes().decode("utf-8", "replace"), {}, (Diagnostic(error.line or 1, error.column or 1, "MIG501", str(error), str(path)),), str(path))
+    return files, modules
+
+
+def _support_name(modules: Iterable[str]) -> str:
+    return SUPPORT + "_" if any(m == SUPPORT for m in modules) else SUPPORT
+
+
+def _outputs(files: Mapping[Path, Conversion], reach: Reach, out: Path, target: str, modules: Mapping[str, Module]) -> dict[Path, bytes]:
+    """The bytes of each output file; one support module for all."""
+    written: dict[Path, bytes] = {}
+    names: set[str] = set()
+    for m in modules.values():
+        c = files[m.path]
+        names |= c.names
+        where = out.joinpath(*m.name.split("."))
+        where = where / "__init__.py" if m.package else where.with_suffix(".py")
+        written[where] = _encode(c)
+    if names:
+        name = _support_name(modules)
+        written[out / f"{name}.py"] = load_support(target).module(names | _existing(out / f"{name}.py", target)).encode()
+    return written
+
+
+def _existing(path: Path, target: str) -> set[str]:
+    """The support definitions that an earlier run wrote there, so that its files go on working."""
+    if not path.is_file():
+        return set()
+    try:
+        tree = read(path.read_bytes(), str(path)).tree
+    except SourceError:
+        return set()
+    known = load_support(target)
+    return {s.name for s in tree.body if hasattr(s, "name") and s.name in known}
+
+
+def _encode(c: Conversion) -> bytes:
+    try:
+        return c.code.encode(c.encoding)
+    except (UnicodeEncodeError, LookupError):
+        return c.code.encode()
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Writes a file so that it is either whole or not there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as f:
+            f.write(data)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,287 @@
+"""Finds the local modules that a file reaches, and which of their definitions are needed."""
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from migrate.source.text import SourceError
+from migrate.source.text import read as read_text
+
+
+@dataclass(eq=False)
+class Module:
+    """A local module: its top-level statements by the names they bind, and what is needed of it. `whole`: all of it."""
+
+    name: str
+    path: Path
+    tree: ast.Module
+    package: bool
+    whole: bool = False
+    needed: set[str] = field(default_factory=set)
+    kept: set[ast.stmt] = field(default_factory=set)
+    binders: dict[str, list[ast.stmt]] = field(default_factory=dict)
+    touchers: dict[str, list[ast.stmt]] = field(default_factory=dict)  # statements that change what a name holds
+    stars: list[str] = field(default_factory=list)
+
+    def absolute(self, module: str | None, level: int) -> str:
+        """The dotted name of a relative import."""
+        if not level:
+            return module or ""
+        base = self.name.split(".") if self.package else self.name.split(".")[:-1]
+        base = base[: len(base) - (level - 1)] if level > 1 else base
+        return ".".join([*base, *([module] if module else [])])
+
+
+class Reach:
+    """Follows names through imports, from files that are needed whole."""
+
+    def __init__(self, roots: Iterable[Path]) -> None:
+        self.roots = [r.resolve() for r in roots]
+        self.modules: dict[str, Module] = {}
+        self.unreadable: dict[Path, SourceError] = {}
+        self._missing: set[str] = set()
+        self._found: dict[str, Path | None] = {}
+        self._todo: list[tuple[Module, str]] = []
+        self._seen: set[tuple[str, str]] = set()
+
+    def add(self, path: Path, name: str) -> None:
+        """Needs a file whole."""
+        module = self._load(name, path)
+        if module is None:
+            return
+        module.whole = True
+        for s in module.tree.body:
+            self._keep(module, s)
+        self._drain()
+
+    def find(self, dotted: str) -> Path | None:
+        """The file of a local module, None where it is not local."""
+        if dotted not in self._found:
+            self._found[dotted] = self._search(dotted)
+        return self._found[dotted]
+
+    def _search(self, dotted: str) -> Path | None:
+        for root in self.roots:
+            base = root.joinpath(*dotted.split("."))
+            for path in (base / "__init__.py", base.with_suffix(".py")):
+                if path.is_file():
+                    return path
+        return None
+
+    def is_namespace(self, dotted: str) -> bool:
+        """A local folder without an `__init__`."""
+        return any(root.joinpath(*dotted.split(".")).is_dir() for root in self.roots)
+
+    def get(self, dotted: str) -> Module | None:
+        """A local module, read when first asked for."""
+        if dotted in self.modules:
+            return self.modules[dotted]
+        path = self.find(dotted)
+        return self._load(dotted, path) if path is not None else None
+
+    def _load(self, name: str, path: Path) -> Module | None:
+        if name in self.modules:
+            return self.modules[name]
+        try:
+            tree = read_text(path.read_bytes(), str(path)).tree
+        except SourceError as e:
+            self.unreadable[path] = e
+            self._found[name] = None
+            return None
+        module = Module(name, path, tree, path.name == "__init__.py")
+        for s in tree.body:
+            for bound in _binds(s):
+                module.binders.setdefault(bound, []).append(s)
+            for touched in _touches(s):
+                module.touchers.setdefault(touched, []).append(s)
+            for star in _stars(s):
+                module.stars.append(module.absolute(star.module, star.level))
+        self.modules[name] = module
+        parent = name.rpartition(".")[0]
+        if parent:
+            self.get(parent)
+        return module
+
+    def need(self, module: Module, name: str) -> bool:
+        """Needs one name of a module. False where the module does not have it."""
+        if (module.name, name) in self._seen:
+            return name in module.needed
+        self._seen.add((module.name, name))
+        statements = module.binders.get(name)
+        if statements:
+            module.needed.add(name)
+            for s in [*statements, *module.touchers.get(name, ())]:
+                self._todo.append((module, name))
+                self._keep(module, s, name)
+            return True
+        for star in module.stars:
+            inner = self.get(star)
+            if inner is not None and self.need(inner, name):
+                module.needed.add(name)
+                module.kept.update(s for s in module.tree.body if any(module.absolute(x.module, x.level) == star for x in _stars(s)))
+                return True
+        if self.get(f"{module.name}.{name}") is not None:
+            return True
+        if "__getattr__" in module.binders:
+            self.need(module, "__getattr__")
+        return False
+
+    def _drain(self) -> None:
+        self._todo.clear()
+
+    def _keep(self, module: Module, s: ast.stmt, name: str | None = None) -> None:
+        """Keeps a top-level statement, with all that it uses."""
+        if isinstance(s, (ast.Import, ast.ImportFrom)):
+            self._import(module, s, name)
+            module.kept.add(s)
+            return
+        if s in module.kept:
+            return
+        module.kept.add(s)
+        work = [s]
+        for node in _walk(work):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                self._import(module, node, None)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                self._use(module, node.id)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier() and node.value in module.binders and module.whole:
+                self._use(module, node.value)
+        for attribute in _attributes(s):
+            self._attribute(module, attribute)
+
+    def _use(self, module: Module, name: str) -> None:
+        self.need(module, name)
+
+    def _import(self, module: Module, node: ast.Import | ast.ImportFrom, name: str | None) -> None:
+        """Needs what an import statement binds (only `name`, where given)."""
+        if isinstance(node, ast.Import):
+            for a in node.names:
+                bound = a.asname or a.name.partition(".")[0]
+                if name is None or bound == name:
+                    self.get(a.name)
+            return
+        base = module.absolute(node.module, node.level)
+        for a in node.names:
+            bound = a.asname or a.name
+            if name is not None and bound != name and a.name != "*":
+                continue
+            source = self.get(base)
+            if a.name == "*":
+                if source is not None and module.whole:
+                    self._everything(source)
+            elif source is not None:
+                self.need(source, a.name)
+            elif self.is_namespace(base):
+                self.get(f"{base}.{a.name}")
+
+    def _everything(self, module: Module) -> None:
+        for name in list(module.binders):
+            if not name.startswith("_"):
+                self.need(module, name)
+        for star in module.stars:
+            inner = self.get(star)
+            if inner is not None:
+                self._everything(inner)
+                module.kept.update(s for s in module.tree.body if list(_stars(s)))
+
+    def _attribute(self, module: Module, node: ast.Attribute) -> None:
+        """`layers.Block` where `layers` is a local module."""
+        path = []
+        at: ast.expr = node
+        while isinstance(at, ast.Attribute):
+            path.append(at.attr)
+            at = at.value
+        if not isinstance(at, ast.Name):
+            return
+        target = self._module_of(module, at.id)
+        if target is None:
+            return
+        for name in reversed(path):
+            inner = self.get(f"{target.name}.{name}")
+            if inner is not None and name not in target.binders:
+                target = inner
+                continue
+            self.need(target, name)
+            return
+
+    def _module_of(self, module: Module, name: str) -> Module | None:
+        """The local module that a name of a module is bound to."""
+        for s in ast.walk(module.tree) if name not in module.binders else module.binders[name]:
+            if isinstance(s, ast.Import):
+                for a in s.names:
+                    if (a.asname or a.name.partition(".")[0]) == name:
+                        return self.get(a.name if a.asname else name)
+            elif isinstance(s, ast.ImportFrom):
+                for a in s.names:
+                    if (a.asname or a.name) == name:
+                        base = module.absolute(s.module, s.level)
+                        return self.get(f"{base}.{a.name}" if base else a.name)
+        return None
+
+
+def _walk(statements: list[ast.stmt]) -> Iterator[ast.AST]:
+    stack: list[ast.AST] = list(statements)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.If) and _is_type_checking(node.test):
+            stack += node.orelse
+            continue
+        yield node
+        stack.extend(ast.iter_child_nodes(node))
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING" or isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
+
+
+def _attributes(s: ast.stmt) -> Iterator[ast.Attribute]:
+    """The outermost attribute chains of a statement."""
+    inner = {id(n.value) for n in ast.walk(s) if isinstance(n, ast.Attribute)}
+    return (n for n in ast.walk(s) if isinstance(n, ast.Attribute) and id(n) not in inner)
+
+
+def _binds(s: ast.stmt) -> Iterator[str]:
+    """The names that a top-level statement binds."""
+    match s:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            yield s.name
+        case ast.Import():
+            yield from (a.asname or a.name.partition(".")[0] for a in s.names)
+        case ast.ImportFrom():
+            yield from (a.asname or a.name for a in s.names if a.name != "*")
+        case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.For() | ast.With():
+            for n in ast.walk(s):
+                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+                    yield n.id
+        case ast.If() if _is_type_checking(s.test):
+            for inner in s.orelse:
+                yield from _binds(inner)
+        case ast.If() | ast.Try() | ast.While():
+            for inner in [*s.body, *s.orelse, *getattr(s, "finalbody", ())]:
+                yield from _binds(inner)
+            for h in getattr(s, "handlers", ()):
+                for inner in h.body:
+                    yield from _binds(inner)
+
+
+def _touches(s: ast.stmt) -> Iterator[str]:
+    """Names whose value a statement changes: `table["x"] = f`, `names.append(y)`, `Class.attribute = z`."""
+    targets: list[ast.expr] = []
+    if isinstance(s, ast.Assign):
+        targets = s.targets
+    elif isinstance(s, ast.AugAssign):
+        targets = [s.target]
+    elif isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and isinstance(s.value.func, ast.Attribute):
+        targets = [s.value.func]
+    for t in targets:
+        at = t
+        while isinstance(at, (ast.Attribute, ast.Subscript)):
+            at = at.value
+        if isinstance(at, ast.Name) and at is not t:
+            yield at.id
+
+
+def _stars(s: ast.stmt) -> Iterator[ast.ImportFrom]:
+    for n in ast.walk(s):
+        if isinstance(n, ast.ImportFrom) and any(a.name == "*" for a in n.names):
+            yield n
