@@ -1,7 +1,7 @@
 """Loads a PyTorch state dict into a live Keras model.
 
-Modules and support layers are walked by attribute: their variables have PyTorch's names and layouts, or `torch_state` says
-{PyTorch's name: (attribute, axes that transpose PyTorch's tensor to it)}, None for a name without a place. Layers of Keras are known by class.
+Modules and support layers are walked by attribute: their variables have PyTorch's names and layouts, or `torch_state` says {PyTorch's
+name: (attribute, axes that transpose PyTorch's tensor to it)}, None for a name without a place. Layers of Keras are known by class.
 `torch_names` on any module of the tree says which names, relative to that module, are names of the same leaf.
 """
 from collections.abc import Iterator, Mapping

@@ -67,7 +67,9 @@ class Embedding(Module):
         self.weight = embedding_table(num_embeddings, embedding_dim, padding_idx, _weight, not _freeze)
 
     @classmethod
-    def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    def from_pretrained(
+        cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False
+    ):
         """A layer with the rows of `embeddings`, frozen by default."""
         return cls(*jnp.shape(embeddings), padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)
 
@@ -79,8 +81,8 @@ class EmbeddingBag(Module):
     """ids (bags, n), or (ids,) with the bags' offsets -> (bags, embedding_dim): the sum, mean or maximum of each bag."""
 
     def __init__(
-        self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean", sparse=False, _weight=None,
-        include_last_offset=False, padding_idx=None,
+        self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean", sparse=False,
+        _weight=None, include_last_offset=False, padding_idx=None,
     ):
         super().__init__()
         self.num_embeddings, self.embedding_dim, self.mode = num_embeddings, embedding_dim, mode

@@ -42,6 +42,9 @@ class Rngs(keras.random.SeedGenerator):
 
     params = noise = default = dropout
 
+    def __deepcopy__(self, memo):
+        return Rngs()  # a copied layer draws numbers of its own
+
 
 @contextlib.contextmanager
 def in_mode(module, training):
@@ -64,10 +67,15 @@ def in_mode(module, training):
         module._maybe_reset_call_context()
 
 
+def children(layer):
+    """The layers that Keras found in the attributes of a layer."""
+    return layer._flatten_layers(include_self=False, recursive=False)
+
+
 def submodules(module):
     """`module` and the modules below it, each before its own, once."""
     found = {id(module): module}
-    for child in module.layers:
+    for child in children(module):
         if isinstance(child, Module):
             found.update((id(m), m) for m in submodules(child) if id(m) not in found)
     return list(found.values())
@@ -88,7 +96,7 @@ class Module(keras.Model):
 
     def train(self, mode=True):
         self.training = mode
-        for child in self.layers:
+        for child in children(self):
             if isinstance(child, Module):
                 child.train(mode)
         return self
@@ -123,7 +131,10 @@ class Module(keras.Model):
         new = memo[id(self)] = type(self).__new__(type(self))
         Module.__init__(new)
         own = set(vars(new)) | (COMPILED if self.compiled else set())
-        memo.update((id(child), copy_native(child)) for child in self.layers if not isinstance(child, Module) and id(child) not in memo)
+        for child in children(self):
+            if not isinstance(child, Module) and id(child) not in memo:
+                memo[id(child)] = copy_native(child)
+        memo.update((id(f), f) for f in vars(self).values() if callable(f) and not isinstance(f, keras.Layer))
         for name, value in vars(self).items():
             if name not in own:
                 setattr(new, name, copy.deepcopy(value, memo))

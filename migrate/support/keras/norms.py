@@ -2,7 +2,16 @@
 import jax
 import jax.numpy as jnp
 
-from migrate.support.jax.norms import batch_norm, cross_map_lrn, group_norm, instance_norm, layer_norm, local_response_norm, moments, rms_norm
+from migrate.support.jax.norms import (
+    batch_norm,
+    cross_map_lrn,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    local_response_norm,
+    moments,
+    rms_norm,
+)
 from migrate.support.keras.module import Buffer, Module, Parameter, value_of
 
 
