@@ -17,7 +17,7 @@ DROPPED = frozenset({"device", "requires_grad", "pin_memory", "layout", "memory_
 REFUSED = frozenset({"out", "generator"})
 TARGETS = {"flax": ("flax", "jax"), "keras": ("keras", "jax")}  # the variants that a target reads, first ones first
 KINDS = ("function", "attribute", "noop")
-ROW_KEYS = {"torch", "also", "methods", "kind", "signature", "returns", "note", "call", "support", "state", "case", "attributes", "jax", "flax", "keras", "inplace"}
+ROW_KEYS = {"torch", "also", "methods", "kind", "signature", "returns", "note", "call", "support", "state", "case", "attributes", "jax", "flax", "keras", "inplace", "value"}
 VARIANT_KEYS = {"when", "to", "pin", "drop", "reject", "cast", "deviates", "reason", "pick", "note", "returns", "limits"}
 
 
@@ -89,6 +89,7 @@ class Row:
     cases: tuple[Mapping[str, Any], ...] = ()
     file: str = ""
     attributes: Mapping[str, str] = field(default_factory=dict)
+    value: str = ""  # an expression: the operator where it is no call, `isinstance(x, torch.Tensor)`
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -215,6 +216,7 @@ def _row(raw: Mapping[str, Any], kind: str, file: str) -> Row:
         cases=tuple(raw.get("case", ())),
         file=file,
         attributes=raw.get("attributes", {}),
+        value=raw.get("value", ""),
     )
     try:
         _check_law(row, where)

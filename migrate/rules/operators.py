@@ -13,7 +13,8 @@ from migrate.infer.calls import PYTHON_METHODS
 from migrate.infer.engine import ONLY_TENSOR
 from migrate.infer.kinds import Kind
 from migrate.rules import rngs
-from migrate.tables import Row, Variant
+from migrate.rules.shaping import in_shape
+from migrate.tables import Row, Variant, holes
 
 RULE = "operators"
 PYTHON_TAGS = frozenset("str list dict set int float number bool shape tuple none import class numpy object dtype device function".split())
@@ -76,7 +77,21 @@ def prepare(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | None) -
     if isinstance(variant, Refusal):
         return variant
     note(ctx, node, row, variant)
+    forget(ctx, node, bound, variant)
     return bound, variant
+
+
+def forget(ctx: Context, node: ast.Call, bound: Bound, variant: Variant) -> None:
+    """Marks the arguments that do not reach the output, so that no rule reports what is in them."""
+    used = holes(variant.to, bound.arguments)
+    kept = {id(n) for name in used for n in _nodes(bound.arguments[name])}
+    for a in [*node.args, *(k.value for k in node.keywords)]:
+        if id(a) not in kept:
+            ctx.removed.update(ast.walk(a))
+
+
+def _nodes(given: ast.expr | list[ast.expr]) -> list[ast.expr]:
+    return given if isinstance(given, list) else [given]
 
 
 def note(ctx: Context, node: ast.AST, row: Row, variant: Variant) -> None:
@@ -89,7 +104,7 @@ def fill(ctx: Context, node: ast.Call, bound: Bound, variant: Variant, emitter: 
     """The new call."""
     text = text or variant.to
     stream = rngs.stream(ctx, node) if "rngs" in template_names(text) else ""
-    return Filler(text, variant, bound, ctx.name, ctx.kind, stream).fill(emitter)
+    return in_shape(ctx, node, bound, variant, stream, emitter, text) or Filler(text, variant, bound, ctx.name, ctx.kind, stream).fill(emitter)
 
 
 def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
