@@ -39,7 +39,7 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
             return
         ctx.refuse("MIG304", node, "which layers share the weight could not be told")
         return
-    if {a.torch, b.torch} == {LINEAR, EMBEDDING} and target.attr == "weight":
+    if {a.torch, b.torch} == {LINEAR, EMBEDDING} and target.attr == "weight" and state_of(ctx, a) != state_of(ctx, b):
         linear, table = (target, value) if a.torch == LINEAR else (value, target)
         ctx.edit(node, lambda e: _tied_linear(ctx, e, linear, table), RULE, why="tied weights")
         return
