@@ -189,6 +189,8 @@ def test_every_layer_has_a_case():
 
 def test_a_layer_has_the_arguments_of_pytorch():
     for name, cls in LAYERS.items():
+        if name.endswith("Base"):
+            continue
         theirs = getattr(nn, name, None)
         if not isinstance(theirs, type) or not hasattr(theirs, "forward") or name == "Module":
             continue

@@ -30,6 +30,7 @@ from migrate.support.jax.losses_class import (
     nll_loss,
 )
 from migrate.support.jax.losses_ctc import ctc_loss
+from migrate.support.keras.containers import ModuleList, Sequential
 from migrate.support.keras.linear import Linear
 from migrate.support.keras.module import Buffer, Module, value_of
 
@@ -309,14 +310,16 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.head = Linear(in_features, self.shortlist_size + self.n_clusters, bias=head_bias)
         ranks = [int(in_features // div_value ** (i + 1)) for i in range(self.n_clusters)]
         sizes = [b - a for a, b in zip(self.cutoffs, self.cutoffs[1:])]
-        self.tail = [[Linear(in_features, r, bias=False), Linear(r, size, bias=False)] for r, size in zip(ranks, sizes)]
+        self.tail = ModuleList(
+            Sequential(Linear(in_features, rank, bias=False), Linear(rank, size, bias=False)) for rank, size in zip(ranks, sizes)
+        )
 
     def log_prob(self, input):
         """(N, in_features) -> (N, n_classes)."""
         head = jax.nn.log_softmax(self.head(input))
         parts = [head[..., : self.shortlist_size]]
-        for i, (down, up) in enumerate(self.tail):
-            parts.append(jax.nn.log_softmax(up(down(input))) + head[..., self.shortlist_size + i, None])
+        for i, cluster in enumerate(self.tail):
+            parts.append(jax.nn.log_softmax(cluster(input)) + head[..., self.shortlist_size + i, None])
         return jnp.concatenate(parts, axis=-1)
 
     def predict(self, input):

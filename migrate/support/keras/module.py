@@ -67,7 +67,7 @@ def in_mode(module, training):
         module._maybe_reset_call_context()
 
 
-def children(layer):
+def tracked(layer):
     """The layers that Keras found in the attributes of a layer."""
     return layer._flatten_layers(include_self=False, recursive=False)
 
@@ -75,7 +75,7 @@ def children(layer):
 def submodules(module):
     """`module` and the modules below it, each before its own, once."""
     found = {id(module): module}
-    for child in children(module):
+    for child in tracked(module):
         if isinstance(child, Module):
             found.update((id(m), m) for m in submodules(child) if id(m) not in found)
     return list(found.values())
@@ -96,7 +96,7 @@ class Module(keras.Model):
 
     def train(self, mode=True):
         self.training = mode
-        for child in children(self):
+        for child in tracked(self):
             if isinstance(child, Module):
                 child.train(mode)
         return self
@@ -131,7 +131,7 @@ class Module(keras.Model):
         new = memo[id(self)] = type(self).__new__(type(self))
         Module.__init__(new)
         own = set(vars(new)) | (COMPILED if self.compiled else set())
-        for child in children(self):
+        for child in tracked(self):
             if not isinstance(child, Module) and id(child) not in memo:
                 memo[id(child)] = copy_native(child)
         memo.update((id(f), f) for f in vars(self).values() if callable(f) and not isinstance(f, keras.Layer))
