@@ -8,6 +8,23 @@ def leaky_relu(input, negative_slope=0.01):
     return jnp.where(input > 0, input, input * negative_slope)
 
 
+def elu(input, alpha=1.0):
+    """x where x > 0, alpha * (exp(x) - 1) elsewhere, whose derivative keeps its precision far below 0."""
+    below = jnp.where(input > 0, 0, input)
+    exp, stop = jnp.exp(below), jax.lax.stop_gradient
+    return jnp.where(input > 0, input, alpha * (stop(jnp.expm1(below)) + (exp - stop(exp))))
+
+
+def celu(input, alpha=1.0):
+    """x where x > 0, alpha * (exp(x / alpha) - 1) elsewhere."""
+    return jnp.where(input > 0, input, elu(jnp.where(input > 0, 0, input) / alpha) * alpha)
+
+
+def selu(input):
+    """ELU with the scale and alpha that keep mean 0 and variance 1."""
+    return 1.0507009873554805 * elu(input, 1.6732632423543772)
+
+
 def hardtanh(input, min_val=-1.0, max_val=1.0):
     """x clipped to [min_val, max_val]; the derivative at the bounds is 0."""
     return jnp.where(input <= min_val, min_val, jnp.where(input >= max_val, max_val, input)).astype(input.dtype)
@@ -55,14 +72,18 @@ def rrelu(input, lower=1 / 8, upper=1 / 3, training=False, *, rngs=None):
 
 
 def implicit_dim(input):
-    """The axis that softmax and its kin take when none is given."""
+    """The axis that softmax and its kin take where none is given."""
     return 0 if jnp.ndim(input) in (0, 1, 3) else 1
 
 
-def softmax(input, dim=None, dtype=None):
-    """exp(x) / sum(exp(x)) along `dim`, computed in `dtype`."""
-    input = jnp.atleast_1d(input) if dtype is None else jnp.atleast_1d(input).astype(dtype)
+def softmax(input, dim=None):
+    """exp(x) / sum(exp(x)) along `dim`."""
     return jax.nn.softmax(input, axis=implicit_dim(input) if dim is None else dim)
+
+
+def log_softmax(input, dim=None):
+    """The logarithm of softmax along `dim`."""
+    return jax.nn.log_softmax(input, axis=implicit_dim(input) if dim is None else dim)
 
 
 def gumbel_softmax(logits, tau=1.0, hard=False, dim=-1, *, rngs):

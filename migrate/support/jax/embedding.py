@@ -2,14 +2,14 @@
 import jax
 import jax.numpy as jnp
 
-from migrate.support.jax.distances import p_norm
+from migrate.support.jax.reductions import vector_norm
 
 
 def embedding_rows(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False):
     """ids (...) of weight (rows, width) -> (..., width); the gradient is left out at `padding_idx`, or divided by how often an id occurs."""
     out = jnp.take(weight, input, axis=0)
     if max_norm is not None:  # PyTorch also shortens the rows in the table itself
-        norm = p_norm(out, norm_type, -1, keepdims=True)
+        norm = vector_norm(out, norm_type, -1, keepdim=True)
         short = jnp.where(norm > max_norm, out * (max_norm / (norm + 1e-7)), out)
         out = out + jax.lax.stop_gradient(short - out)
     fixed, share = jax.lax.stop_gradient(out), 1
@@ -30,6 +30,8 @@ def embedding_bag(
     include_last_offset=False, padding_idx=None,
 ):
     """ids (bags, n), or (ids,) with the bags' `offsets`, of weight (rows, width) -> the sum, mean or maximum of each bag."""
+    if jnp.issubdtype(weight.dtype, jnp.integer):  # PyTorch's old order of arguments
+        input, weight = weight, input
     if input.ndim == 2:
         count, bag = input.shape[0], jnp.repeat(jnp.arange(input.shape[0]), input.shape[1])
     else:

@@ -5,16 +5,12 @@ import jax
 import jax.numpy as jnp
 
 from migrate.support.jax.distances import cosine_similarity, pairwise_distance
+from migrate.support.jax.pointwise import absolute
 
 
 def reduce_loss(values, reduction):
     """The values, their mean or their sum."""
     return {"none": jnp.asarray, "mean": jnp.mean, "sum": jnp.sum}[reduction](values)
-
-
-def magnitude(x):
-    """|x| with derivative 0 at 0 (1 in jax.numpy)."""
-    return x * jnp.sign(x)
 
 
 def at_least_zero(x):
@@ -36,13 +32,13 @@ def mse_loss(input, target, reduction="mean", weight=None):
 
 def l1_loss(input, target, reduction="mean", weight=None):
     """Absolute differences."""
-    values = magnitude(input - target)
+    values = absolute(input - target)
     return reduce_loss(values, reduction) if weight is None else weighted_mean(values, weight, reduction)
 
 
 def smooth_l1_loss(input, target, reduction="mean", beta=1.0):
     """Absolute differences, squares below beta."""
-    size = magnitude(input - target)
+    size = absolute(input - target)
     if beta == 0:
         return reduce_loss(size, reduction)
     return reduce_loss(jnp.where(size < beta, 0.5 * size**2 / beta, size - 0.5 * beta), reduction)
@@ -50,7 +46,7 @@ def smooth_l1_loss(input, target, reduction="mean", beta=1.0):
 
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """Half squares up to delta, straight beyond."""
-    size = magnitude(input - target)
+    size = absolute(input - target)
     values = jnp.where(size <= delta, 0.5 * size**2, delta * (size - 0.5 * delta))
     return reduce_loss(values if weight is None else values * weight, reduction)
 

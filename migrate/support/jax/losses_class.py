@@ -94,6 +94,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="me
 
 def multilabel_margin_loss(input, target, reduction="mean"):
     """The sum over target classes (up to the first -1) and other classes of max(0, 1 - x[target] + x[other]) / C."""
+    input, target = jnp.atleast_1d(input, target)
     classes = input.shape[-1]
     listed = jnp.cumsum(target < 0, axis=-1) == 0
     is_target = (jax.nn.one_hot(target, classes, dtype=bool) & listed[..., None]).any(-2)

@@ -1,4 +1,6 @@
 """Normalisations, with statistics as PyTorch takes them; half precision is computed in float32."""
+import math
+
 import jax.numpy as jnp
 
 
@@ -34,7 +36,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     """Normalises (N, C, ...) over each group of channels."""
-    mean, var = moments(jnp.reshape(input, (input.shape[0], num_groups, -1)), -1)
+    mean, var = moments(jnp.reshape(input, (*input.shape[:1], num_groups, math.prod(input.shape[1:]) // num_groups)), -1)
     # one value for each channel again
     shape = (input.shape[0], input.shape[1], *[1] * (input.ndim - 2))
     mean, var = (jnp.repeat(v, input.shape[1] // num_groups, axis=1).reshape(shape) for v in (mean, var))

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from migrate.support.jax.windows import ntuple, window_count, window_index
+from migrate.support.jax.windows import ntuple, window_index
 
 
 def pool_geometry(input, n, kernel_size, stride, padding, dilation, ceil_mode):

@@ -108,7 +108,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     h, w = block_index(x.shape[2:], kernel_size, dilation, padding, stride)
     ph, pw = ntuple(padding, 2)
     blocks = jnp.pad(x, ((0, 0), (0, 0), (ph, ph), (pw, pw)))[:, :, h, w]
-    out = blocks.reshape(x.shape[0], x.shape[1] * h.shape[0] * w.shape[1], -1)
+    out = blocks.reshape(x.shape[0], x.shape[1] * h.shape[0] * w.shape[1], h.shape[2] * w.shape[3])
     return out if input.ndim == 4 else out[0]
 
 
