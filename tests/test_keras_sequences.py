@@ -94,7 +94,9 @@ def test_multihead_attention(arguments, mask):
         same(ours(*arrays(query, key, value), training=mode, **given), theirs(query, key, value, **MASKS[mask]))
 
 
-@pytest.mark.parametrize("arguments", ["8, 2, 16, 0.0", "8, 2, 16, 0.0, norm_first=True, batch_first=True", "8, 2, 16, 0.0, 'gelu', bias=False"])
+@pytest.mark.parametrize("arguments", [
+    "8, 2, 16, 0.0", "8, 2, 16, 0.0, norm_first=True, batch_first=True", "8, 2, 16, 0.0, 'gelu', bias=False",
+])
 def test_transformer_layers(arguments):
     src, tgt = randn(2, 2, 8), randn(2, 2, 8, seed=1)
     padding = torch.tensor([[False, False], [False, True]])
