@@ -288,7 +288,7 @@ class Filler:
             default = self.bound.parameter(name).default or ("()" if self._is_variadic(name) else "None")
             return Piece(default, precedence(ast.parse(default, mode="eval").body))
         if isinstance(given, list):
-            parts = [emitter.piece(a).at(LAMBDA) for a in given]
+            parts = [_item(emitter, a) for a in given]
             return Piece(f"({', '.join(parts)}{',' if len(parts) == 1 else ''})")
         made = emitter.piece(given)
         return self._cast(cast, given, made) if cast else made
@@ -313,12 +313,17 @@ class Filler:
         if given is None:
             return ""
         if isinstance(given, list):
-            return ", ".join(emitter.piece(a).at(LAMBDA) for a in given)
+            return ", ".join(_item(emitter, a) for a in given)
         if self.variant.cast.get(name) == "splice":  # the target takes no sequence here
             if isinstance(given, (ast.Tuple, ast.List)):
                 return ", ".join(emitter.piece(a).at(LAMBDA) for a in given.elts)
             return f"*{emitter.piece(given).at(BITOR)}"
         return emitter.piece(given).at(LAMBDA)
+
+
+def _item(emitter: Emitter, node: ast.expr) -> str:
+    made = emitter.piece(node)
+    return made.text if isinstance(node, ast.Starred) else made.at(LAMBDA)
 
 
 def template_names(text: str) -> set[str]:

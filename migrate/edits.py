@@ -77,6 +77,8 @@ def required(parent: ast.AST | None, child: ast.AST) -> int:
             return LAMBDA
         case ast.Lambda() | ast.NamedExpr() | ast.FormattedValue() | ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
             return LAMBDA
+        case ast.Return() | ast.Assign() | ast.AugAssign() | ast.AnnAssign() | ast.Expr():
+            return LOOSE if isinstance(child, (ast.Tuple, ast.Yield, ast.YieldFrom, ast.Starred)) else LAMBDA
     return LOOSE
 
 

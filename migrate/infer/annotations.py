@@ -59,6 +59,15 @@ def _name(found: "ClassInfo | FunctionInfo | Row | str | None") -> str:
     return found if isinstance(found, str) else found.torch if isinstance(found, Row) else ""
 
 
+def _union(node: ast.expr, resolve: Resolve) -> list[ast.expr]:
+    """The members of a union."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return [*_union(node.left, resolve), *_union(node.right, resolve)]
+    if isinstance(node, ast.Subscript) and _name(resolve(node.value)) in ("typing.Union", "typing.Optional"):
+        return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return [node]
+
+
 def _subscript(node: ast.Subscript, resolve: Resolve) -> Kind:
     name = _name(resolve(node.value))
     args = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -77,8 +86,11 @@ def _subscript(node: ast.Subscript, resolve: Resolve) -> Kind:
             return Kind("tuple", item=kind_of(args[0], resolve))
         return Kind("tuple", items=tuple(kind_of(a, resolve) for a in args))
     if name in ("typing.Type", "builtins.type"):
-        inner = kind_of(args[0], resolve)
-        return Kind("factory") if inner.tag == "module" else UNKNOWN
+        parts = [kind_of(a, resolve) for a in _union(args[0], resolve)]
+        if parts and all(p.tag == "module" for p in parts):
+            known = all(p.ref is not None for p in parts)
+            return Kind("class", ref=frozenset(p.ref for p in parts)) if known else FACTORY
+        return UNKNOWN
     if name in ("typing.Callable", "collections.abc.Callable"):
         inner = kind_of(args[-1], resolve)
         return FACTORY if inner.tag == "module" else Kind("function", item=inner)

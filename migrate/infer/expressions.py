@@ -96,7 +96,7 @@ def attribute_of(inf: Inference, base: Kind, name: str) -> Kind:
             if name in ("running_mean", "running_var"):
                 return TENSOR.but(variable="buffer")
             return UNKNOWN
-        case "module" if name in ("weight", "bias"):
+        case "module" if name in ("weight", "bias") and not isinstance(base.ref, ClassInfo):
             return TENSOR.but(variable="param", optional=True, sure=False)
         case "class" if isinstance(base.ref, ClassInfo):
             method = base.ref.method(name)

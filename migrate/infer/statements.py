@@ -3,7 +3,7 @@ import ast
 
 from migrate.infer.engine import Frame, Inference
 from migrate.infer.expressions import evaluate, iterate
-from migrate.infer.kinds import NONE, TENSOR, UNKNOWN, Kind, join, join_all
+from migrate.infer.kinds import NONE, TENSOR, UNKNOWN, Kind, join, join_all, refs
 from migrate.source.modules import ClassInfo, FunctionInfo
 
 
@@ -161,7 +161,10 @@ def narrow(inf: Inference, frame: Frame, test: ast.expr, holds: bool) -> None:
             if stated and all(not k.is_unknown for k in stated):
                 kind = stated[0]
                 for k in stated[1:]:
-                    kind = join(kind, k) if k.tag != "module" else Kind("module", ref=None)
+                    if kind.tag == k.tag == "module":
+                        kind = Kind("module", ref=refs(kind) | refs(k)) if refs(kind) and refs(k) else Kind("module")
+                    else:
+                        kind = join(kind, k)
                 frame.env[name] = kind
         case ast.Call(args=[ast.Name(id=name)], func=func) if holds and inf.resolve(frame.file, func) == "torch.is_tensor":
             frame.env[name] = TENSOR

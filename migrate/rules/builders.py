@@ -33,7 +33,7 @@ class Builders:
         while changed:
             changed = False
             for f, calls in self._calls.items():
-                if not f.builds and any(self.passes(c) for c in calls):
+                if not f.builds and any(self.how(c) or self._draws(f, c) for c in calls):
                     f.builds = changed = True
                     for other in self._same_name(f):
                         other.builds = True
@@ -64,9 +64,15 @@ class Builders:
                 found.append(c.methods[f.name])
         return found
 
-    def passes(self, call: ast.Call) -> bool:
-        """Whether a call is given `rngs`, for certain."""
-        return self.how(call) == "pass"
+    def _draws(self, f: FunctionInfo, call: ast.Call) -> bool:
+        """Whether a call draws random numbers where no module can hold the stream: in a function, or to initialise parameters."""
+        row = self.unit.resolve(f.file, call.func)
+        if not isinstance(row, Row) and isinstance(call.func, ast.Attribute) and self.inf.of(call.func.value).is_tensor:
+            row = self.unit.table.by_method.get(call.func.attr)
+        if not isinstance(row, Row) or row.kind != "function" or not any("rngs" in v.to for v in row.for_target(self.target.name)):
+            return False
+        in_module = f.owner is not None and f.owner.is_module and not f.is_static and not f.is_classmethod
+        return not in_module or row.torch.startswith("torch.nn.init.") or f.name == "reset_parameters"
 
     def how(self, call: ast.Call) -> str:
         """ "pass", "build" (through the support function) or "" """
@@ -77,7 +83,7 @@ class Builders:
                 return "pass"
             return "build" if "pass" in ways else ""
         if kind.tag == "factory":
-            return "build"
+            return "pass"
         if kind.tag == "function":
             return self._reference(kind.ref)
         if kind.tag == "unknown" and self._may_build(call):

@@ -5,6 +5,7 @@ Unchanged: imports of other libraries, local imports.
 Left: an import that a construct that was left still needs; inside the function that needs it, where possible.
 """
 import ast
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -185,7 +186,9 @@ def _add(ctx: Context, first: ast.stmt | None) -> None:
         return
     src = ctx.source
     if first is not None:
-        ctx.plan.insert(src.line_start(src.start(first)), text, RULE, order=-1)
+        place = _after_standard(ctx, first)
+        at = src.line_start(src.start(first)) if place is None else src.line_end(src.end(place))
+        ctx.plan.insert(at, text, RULE, order=-1)
         return
     at = 0
     for s in src.tree.body:
@@ -195,3 +198,17 @@ def _add(ctx: Context, first: ast.stmt | None) -> None:
         else:
             break
     ctx.plan.insert(at, ("\n" if at and at == src.line_end(0) and False else "") + text, RULE, order=-1)
+
+
+def _after_standard(ctx: Context, first: ast.stmt) -> ast.stmt | None:
+    """The last standard-library import in the run of imports after PyTorch's first, so that the new ones come after it."""
+    body = ctx.source.tree.body
+    found = None
+    for s in body[body.index(first) :]:
+        if not isinstance(s, (ast.Import, ast.ImportFrom)):
+            break
+        roots = [a.name for a in s.names] if isinstance(s, ast.Import) else [s.module or ""]
+        if not (isinstance(s, ast.ImportFrom) and s.level) and all(r.partition(".")[0] in sys.stdlib_module_names for r in roots):
+            found = s
+    return found
+

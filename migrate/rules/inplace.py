@@ -251,6 +251,8 @@ def _method(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | None) -
         ctx.refuse(chosen.code, node, chosen.reason)
         return
     bound, variant = chosen
+    if "rngs" in template_names(variant.to):
+        rngs.stream(ctx, node)
 
     def value(e: Emitter) -> Piece:
         stream = rngs.stream(ctx, node) if "rngs" in template_names(variant.to) else ""

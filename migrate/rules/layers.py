@@ -10,6 +10,8 @@ from migrate.calls import Bound, Filler, Refusal, bind, choose, template_names
 from migrate.context import Context
 from migrate.edits import Emitter, Piece
 from migrate.rules import calling, rngs
+from migrate.rules.operators import forget
+from migrate.rules.shaping import in_shape
 from migrate.support.extract import inherited_rngs
 from migrate.tables import Row, Variant
 
@@ -28,6 +30,7 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     native = _native(ctx, node, row)
     if native is not None:
         bound, variant = native
+        forget(ctx, node, bound, variant)
         stream = rngs.stream(ctx, node) if "rngs" in template_names(variant.to) else ""
         ctx.edit(node, lambda e: filled(ctx, node, bound, variant, stream, e), RULE, why=row.torch)
         return
@@ -39,15 +42,13 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
 
 def _native(ctx: Context, node: ast.Call, row: Row) -> tuple[Bound, Variant] | None:
     """The native form, where the call is understood and nothing asks for a class."""
-    if row.torch in ctx.shared["tested_layers"]:
-        return None
     bound = bind(row, node, None, ctx.kind)
     if isinstance(bound, Refusal):
         return None
     variant = choose(row, bound, ctx.target.name, ctx.kind)
     if isinstance(variant, Refusal) or variant.deviates:
         return None
-    if not isinstance(variant.template, ast.Call) and not _holds_function(ctx, node):
+    if not isinstance(variant.template, ast.Call) and (row.torch in ctx.shared["tested_layers"] or not _holds_function(ctx, node)):
         return None
     return bound, variant
 
@@ -69,8 +70,6 @@ def _holds_function(ctx: Context, node: ast.Call) -> bool:
 
 def filled(ctx: Context, node: ast.Call, bound: Bound, variant: Variant, stream: str, e: Emitter) -> Piece:
     """A template in the shape of the call: on several lines where the call is on several lines."""
-    from migrate.rules.shaping import in_shape
-
     return in_shape(ctx, node, bound, variant, stream, e) or Filler(variant.to, variant, bound, ctx.name, ctx.kind, stream).fill(e)
 
 
@@ -82,6 +81,8 @@ def support_call(ctx: Context, node: ast.Call, name: str, row: Row) -> None:
     needed = ctx.target.threads_rngs and (takes == "required" or takes == "optional" and any(isinstance(a, ast.Starred) for a in node.args) and False)
     keywords = [f"rngs={rngs.stream(ctx, node)}"] if needed and not any(k.arg == "rngs" for k in node.keywords) else []
     local = ctx.name(name)
+    for k in drop:
+        ctx.removed.update(ast.walk(k))
     ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=local, keywords=keywords, drop=drop), RULE, why=row.torch)
 
 

@@ -118,7 +118,8 @@ def _line_of(ctx: Context, node: ast.stmt) -> int:
 
 
 def _one_liner(ctx: Context, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return ctx.source.line_of(ctx.source.start(node.body[0])) == ctx.source.line_of(ctx.source.offset(node.lineno, node.col_offset))
+    start = ctx.source.start(node.body[0])
+    return bool(ctx.source.text[ctx.source.line_start(start) : start].strip())
 
 
 def _class_attribute(ctx: Context, c: ClassInfo, text: str) -> None:

@@ -65,6 +65,8 @@ def plan_operator(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | N
         ctx.refuse(planned.code, node, planned.reason)
         return False
     bound, variant = planned
+    if "rngs" in template_names(variant.to):
+        rngs.stream(ctx, node)  # notes now that the module needs a stream
     return ctx.edit(node, lambda e: fill(ctx, node, bound, variant, e), RULE, why=row.torch)
 
 

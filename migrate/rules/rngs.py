@@ -20,6 +20,7 @@ def stream(ctx: Context, node: ast.AST) -> str:
         return "rngs"
     owner, name = ctx.class_of(node), ctx.self_of(node)
     if owner is not None and owner.is_module and name:
+        owner.traits.add("rngs")
         return f"{name}.{stream_attribute(owner)}"
     return _fresh(ctx)
 

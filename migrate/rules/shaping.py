@@ -13,7 +13,7 @@ def in_shape(ctx: Context, node: ast.Call, bound: Bound, variant: Variant, strea
     if "\n" not in ctx.source.segment(node):
         return None
     root = ast.parse(text or variant.to, mode="eval").body
-    if not isinstance(root, ast.Call):
+    if not isinstance(root, ast.Call) or any(isinstance(a, ast.Starred) for a in root.args):
         return None
     filler = Filler(text or variant.to, variant, bound, ctx.name, ctx.kind, stream)
     own = {id(k.value): k for k in node.keywords} | {id(a): a for a in node.args}

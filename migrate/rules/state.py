@@ -8,13 +8,15 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import Emitter, Piece, piece, required
-from migrate.infer.kinds import Kind
+from migrate.infer.kinds import Kind, refs
 from migrate.rules.layers import qualified
 from migrate.source.modules import ClassInfo
 from migrate.tables import Row, state_axes
 
 RULE = "state"
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.UninitializedParameter", "torch.nn.Buffer", "torch.nn.parameter.Buffer")
+MIXED = (-1,)  # layers whose layouts differ: only the variable itself can be named
+AMBIGUOUS = ("", MIXED)  # layers that call the variable differently
 METADATA = frozenset({"shape", "ndim", "dtype"})
 
 
@@ -111,7 +113,15 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
         return
     native = _native_state(ctx, node)
     bare = _stays_variable(ctx, node, kind)
+    if native is None and not refs(ctx.kind(node.value)) and node.attr in ("weight", "bias") and f"{node.attr}_of" in ctx.support:
+        native = AMBIGUOUS
     if native is None and bare:
+        return
+    if native is not None and native[1] == MIXED and not bare:
+        ctx.refuse("MIG304", node, "which layer this is could not be told, and layers keep their weights in different layouts")
+        return
+    if native == AMBIGUOUS:
+        ctx.edit(node, lambda e: Piece(f"{ctx.name(node.attr + '_of')}({e.piece(node.value).text})"), RULE, why="variable")
         return
 
     def build(e: Emitter) -> Piece:
@@ -137,13 +147,17 @@ def transposed(made: Piece, axes: tuple[int, ...] | None) -> Piece:
 
 def _native_state(ctx: Context, node: ast.Attribute) -> tuple[str, tuple[int, ...] | None] | None:
     """The native attribute of `layer.weight`, with the axes."""
-    ref = ctx.kind(node.value).ref
-    if isinstance(ref, ClassInfo):
-        ref = ref.layer if not ref.assigned(node.attr) else None
-    if not isinstance(ref, Row):
-        return None
-    text = state_of(ctx, ref).get(node.attr)
-    return state_axes(text) if text else None
+    found = set()
+    for ref in refs(ctx.kind(node.value)):
+        if isinstance(ref, ClassInfo):
+            ref = ref.layer if not ref.assigned(node.attr) else None
+        text = state_of(ctx, ref).get(node.attr) if isinstance(ref, Row) else None
+        found.add(state_axes(text) if text else (node.attr, None))
+    if len({name for name, _ in found}) > 1:
+        return AMBIGUOUS
+    if len(found) > 1:
+        return found.pop()[0], MIXED
+    return found.pop() if found and found != {(node.attr, None)} else None
 
 
 def state_of(ctx: Context, row: Row) -> dict[str, str]:

@@ -46,9 +46,10 @@ def _holds_data(kind: Kind) -> bool:
 
 
 def _data_elsewhere(ctx: Context, owner: ClassInfo, target: ast.Attribute) -> bool:
+    is_none = ctx.kind(target).tag == "none"
     for c in [*owner.mro(), *ctx.unit.subclasses.get(owner, ())]:
         for a in c.attributes.get(target.attr, ()):
             kind = ctx.inf.kinds.get(a.target, Kind("unknown"))
-            if a.target is not target and kind.tag not in STATIC and not (kind.is_unknown and a.value is None):
+            if a.target is not target and (kind.tag in ("module", "tensor") or _holds_data(kind) or kind.is_unknown and is_none and a.value is not None):
                 return True
     return False

@@ -14,8 +14,12 @@ def build(fn, *args, rngs, **kwargs):
 
 def named_children(module):
     """(name, submodule) for the direct submodules, in the order in which they were assigned."""
-    held = module.layers if isinstance(module, nnx.Sequential) else module
-    items = enumerate(held) if isinstance(held, (nnx.List, list, tuple)) else vars(held).items()
+    if isinstance(module, nnx.Sequential):
+        items = zip(getattr(module, "child_names", range(len(module.layers))), module.layers)
+    elif hasattr(module, "child_names"):
+        items = module.items()
+    else:
+        items = enumerate(module) if isinstance(module, (nnx.List, list, tuple)) else vars(module).items()
     for name, child in items:
         if isinstance(child, nnx.Module):
             yield str(name), child
@@ -84,6 +88,16 @@ def apply(module, fn, **kwargs):
         apply(child, fn, **kwargs)
     fn(module, **kwargs)
     return module
+
+
+def weight_of(module):
+    """The variable that PyTorch calls `weight`, or None."""
+    return next((v for n in ("weight", "kernel", "scale", "embedding") if (v := getattr(module, n, None)) is not None), None)
+
+
+def bias_of(module):
+    """The variable that PyTorch calls `bias`, or None."""
+    return getattr(module, "bias", None)
 
 
 def eval_mode(module):
