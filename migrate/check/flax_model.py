@@ -23,11 +23,9 @@ class FlaxModel:
         """Loads a state dict."""
         return load_state_dict(self.model, state)
 
-    def variables(self) -> list[tuple[str, tuple[str, ...], Any, bool]]:
-        """Path, PyTorch's names, value and whether it is a parameter, for each leaf that a state dict fills."""
-        if not self.is_module:
-            return []
-        return [(v.path, tuple(v.names), v.variable.get_value(), isinstance(v.variable, nnx.Param)) for v in weights.leaves(self.model)]
+    def variables(self) -> list[tuple[str, tuple[str, ...], Any]]:
+        """Path, PyTorch's names and value of each leaf that a state dict fills."""
+        return [(v.path, tuple(v.names), v.variable.get_value()) for v in weights.leaves(self.model)] if self.is_module else []
 
     def set_training(self, training: bool) -> None:
         """Train or eval mode."""

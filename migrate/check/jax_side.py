@@ -31,7 +31,7 @@ class Run:
     def __init__(self, job: dict[str, Any]) -> None:
         self.job = job
         self.out = Path(job["out"])
-        self.path = Path(job["converted"])
+        self.path = Path(job.get("converted", "."))
         self.folders = [self.path.resolve().parent, *(Path(r).resolve() for r in job["roots"])]
         self.stages: list[dict[str, Any]] = []
         self.failed = False
@@ -95,11 +95,16 @@ def check(job: dict[str, Any]) -> dict[str, Any]:
     live["oracle"] = oracle.read(Path(job["oracle"]))
     run.stage("imports", imports)
     run.stage("builds", builds)
-    if run.failed:
-        return run.result
+    if not run.failed:
+        compare(run, live["model"], live["oracle"], Path(job["oracle"]))
+    return run.result
+
+
+def compare(run: Run, model: Any, content: dict[str, Any], folder: Path) -> None:
+    """The stages from a live model on."""
     from migrate.check.jax_tasks import Tasks
 
-    tasks = Tasks(_adapt(live["model"], target), live["oracle"], Path(job["oracle"]), run.result)
+    tasks = Tasks(_adapt(model, run.job["target"]), content, folder, run.result)
     run.stage("loads", tasks.loads)
     run.stage("shapes", tasks.shapes)
     before = run.failed
@@ -109,7 +114,6 @@ def check(job: dict[str, Any]) -> dict[str, Any]:
     run.stage("gradients", tasks.gradients)
     run.stage("train", tasks.train)
     run.stage("jit", tasks.jit)
-    return run.result
 
 
 def _import_frameworks(target: str) -> None:

@@ -138,7 +138,7 @@ class Tasks:
             if reason := _unlike(value, leaf) or self.compare(value, leaf).reason:
                 raise StageError(f"output {path} in train mode: {reason}" if path else f"output in train mode: {reason}")
         expected = self._loaded(lambda: {v[0]: v for v in self.model.variables()}, {n: self._array(v) for n, v in want["state"].items()})
-        for path, names, value, _ in after:
+        for path, names, value in after:
             known = [want["state"][n] for n in names if n in want["state"]]
             if known:
                 d = difference(np.asarray(value), np.asarray(expected[path][2]), known[0]["dtype"], max(k["own"] for k in known))

@@ -4,6 +4,7 @@
 """
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,14 +104,13 @@ def _one_more(v: Any) -> Any:
 class Oracle:
     """Collects the oracle of one model."""
 
-    def __init__(self, model: Any, again: Any, values: Any, writer: Writer) -> None:
+    def __init__(self, model: Any, again: Any, values: Any, writer: Writer, change: bool) -> None:
         self.writer = writer
         self.values = values
         self.notes: list[str] = []
         model.eval()
-        self._try(model, values)
-        # the forward pass that comes back from here is the one that the user asked for; from here on values are ours
-        if note := perturb(model, lambda: self._try(model, values)):
+        self._try(model, values)  # what the user asked for must run before anything is changed
+        if change and (note := perturb(model, lambda: self._try(model, values))):
             self.notes.append(note)
         self.sides = Sides(model, again)
         self.model = model
@@ -195,15 +195,21 @@ def make(job: dict[str, Any], folder: Path) -> dict[str, Any]:
     """The whole oracle of a job, as the JSON that goes with its arrays."""
     path = Path(job["original"])
     module = load(path, [Path(r) for r in job["roots"]])
-    model, own, expression, pair = build(module, job["model"])
-    values = example_inputs(job["inputs"], own)
+    try:
+        model, own, expression, pair = build(module, job["model"])
+    except (UserError, SystemExit):
+        raise
+    except Exception as e:
+        file, line = locate(e, job_folders(job))
+        raise UserError(f"`{job['model'] or 'make()'}` fails: {describe(e)}", file, line) from None
+    about = {"source": str(path), "model": expression, "pair": pair, "shown": job["inputs"] or [f"those of {expression}"]}
+    return about | of_model(model, lambda: build(module, expression)[0], example_inputs(job["inputs"], own), folder, job["stages"])
+
+
+def of_model(model: Any, again: Any, values: Any, folder: Path, stages: Sequence[str], change: bool = True) -> dict[str, Any]:
+    """The oracle of a live model on `values` (args and kwargs). `again` builds another one; `change` allows to perturb the weights."""
     writer = Writer(folder)
-
-    def again() -> Any:
-        return build(module, expression)[0]
-
-    maker = Oracle(model, again, values, writer)
-    stages = set(job["stages"])
+    maker = Oracle(model, again, values, writer, change)
     runs = []
     for name, given in input_sets(values).items():
         try:
@@ -215,8 +221,7 @@ def make(job: dict[str, Any], folder: Path) -> dict[str, Any]:
                 raise
             maker.notes.append(f"inputs `{name}` left out: the original does not take them")
     content: dict[str, Any] = {
-        "version": oracle.VERSION, "torch": torch.__version__, "source": str(path), "model": expression, "pair": pair, "runs": runs,
-        "function": isinstance(model, FunctionModule), "state": maker.state(), "modules": maker.modules(),
+        "version": oracle.VERSION, "torch": torch.__version__, "runs": runs, "function": isinstance(model, FunctionModule), "state": maker.state(), "modules": maker.modules(),
     }
     if "submodules" in stages:
         content["probes"] = probes(maker.sides, runs[0]["events"], writer)
@@ -231,12 +236,16 @@ def make(job: dict[str, Any], folder: Path) -> dict[str, Any]:
     return content | {"notes": maker.notes, "files": writer.files}
 
 
+def job_folders(job: dict[str, Any]) -> list[Path]:
+    """Where the user's code lies."""
+    return [Path(job["original"]).resolve().parent, *(Path(r).resolve() for r in job["roots"])]
+
+
 def main() -> None:
     """Runs the job of the command line."""
     job = json.loads(Path(sys.argv[1]).read_text())
     limit_memory()
     folder = Path(job["out"])
-    folders = [Path(job["original"]).resolve().parent, *(Path(r).resolve() for r in job["roots"])]
     try:
         content = make(job, folder)
         oracle.write(folder, content)
@@ -244,7 +253,7 @@ def main() -> None:
     except UserError as e:
         outcome = {"ok": False, "message": str(e), "file": e.file, "line": e.line}
     except (Exception, SystemExit) as e:
-        file, line = locate(e, folders)
+        file, line = locate(e, job_folders(job))
         outcome = {"ok": False, "message": describe(e), "file": file, "line": line, "source": source_line(file, line)}
     (folder / "result.json").write_text(json.dumps(outcome))
 

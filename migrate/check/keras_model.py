@@ -1,0 +1,114 @@
+"""A converted Keras model as the checker sees it."""
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import keras
+import numpy as np
+
+from migrate.check import leaves
+from migrate.check.flax_model import split_inputs, weighted
+from migrate.weights import keras as weights
+from migrate.weights.load import load_state_dict
+
+
+class KerasModel:
+    """A live Keras model or layer, or a plain function."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.is_module = isinstance(model, keras.Layer)
+        self.training = False
+
+    def load(self, state: dict[str, Any]) -> Any:
+        """Loads a state dict."""
+        return load_state_dict(self.model, state)
+
+    def variables(self) -> list[tuple[str, tuple[str, ...], Any]]:
+        """Path, PyTorch's names and value of each leaf that a state dict fills."""
+        return [(v.path, tuple(v.names), np.asarray(v.variable.value)) for v in weights.leaves(self.model)] if self.is_module else []
+
+    def set_training(self, training: bool) -> None:
+        """Train or eval mode."""
+        self.training = training
+        if hasattr(self.model, "train" if training else "eval"):
+            self.model.train() if training else self.model.eval()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the model in the mode that it is in."""
+        return self.model(*args, **kwargs, **self._mode())
+
+    def call(self, module: Any, args: Any, kwargs: Any) -> Any:
+        """Runs a submodule in eval mode."""
+        return module(*args, **kwargs)
+
+    def modules(self) -> dict[str, Any]:
+        """All submodules by PyTorch's name, the root under ""."""
+        found: dict[str, Any] = {}
+        seen: set[int] = set()
+        if self.is_module:
+            for name, module in _walk(self.model, ""):
+                if id(module) not in seen:
+                    seen.add(id(module))
+                    found.setdefault(name, module)
+        return found
+
+    def gradients(self, args: Any, kwargs: Any) -> tuple[dict[str, Any], list[Any]]:
+        """Gradients of the weighted sum of the outputs: by path of the parameter, and for each leaf of the inputs."""
+        flat, where, rebuild = split_inputs((args, kwargs))
+
+        def loss(params: Any, floats: Any) -> Any:
+            a, k = rebuild(floats)
+            return weighted(self._stateless(params, a, k))
+
+        params = [v.value for v in self.model.trainable_variables] if self.is_module else []
+        by_param, by_input = jax.grad(loss, argnums=(0, 1))(params, [flat[i] for i in where])
+        found = {p: g for p, g in zip(self._paths(), by_param, strict=True)}
+        return found, [by_input[where.index(i)] if i in where else None for i in range(len(flat))]
+
+    def parameters(self) -> dict[str, Any]:
+        """Values of the parameters under the paths that `gradients` uses, with PyTorch's names."""
+        if not self.is_module:
+            return {}
+        names = {id(v.variable): tuple(v.names) for v in weights.leaves(self.model)}
+        return {p: (names.get(id(v), ()), np.asarray(v.value)) for p, v in zip(self._paths(), self.model.trainable_variables, strict=True)}
+
+    def jitted(self, args: Any, kwargs: Any) -> Any:
+        """The outputs under `jax.jit`; arrays are traced, the rest is static."""
+        flat, where, rebuild = split_inputs((args, kwargs), every=True)
+
+        def call(params: Any, arrays: Any) -> list[Any]:
+            a, k = rebuild(arrays)
+            return [v for _, v in leaves.walk(self._stateless(params, a, k))]
+
+        params = [v.value for v in self.model.trainable_variables] if self.is_module else []
+        return jax.jit(call)(params, [flat[i] for i in where])
+
+    def _stateless(self, params: Any, args: Any, kwargs: Any) -> Any:
+        if not self.is_module:
+            return self.model(*args, **kwargs)
+        others = [v.value for v in self.model.non_trainable_variables]
+        output, _ = self.model.stateless_call(params, others, *args, **kwargs, **self._mode())
+        return output
+
+    def _mode(self) -> dict[str, bool]:
+        return {"training": self.training} if isinstance(self.model, keras.Layer) else {}
+
+    def _paths(self) -> list[str]:
+        """A name for each trainable variable: its place in the model, or what Keras calls it."""
+        if not self.is_module:
+            return []
+        places = {id(v.variable): v.path for v in weights.leaves(self.model)}
+        return [places.get(id(v), f"{i}:{v.path}") for i, v in enumerate(self.model.trainable_variables)]
+
+
+def _walk(node: Any, name: str, above: tuple[int, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Layers below a node with their names in PyTorch, as the weights are named."""
+    if id(node) in above:
+        return
+    if isinstance(node, keras.Layer):
+        yield name, node
+    for key, value in weights._children(node):
+        if isinstance(value, keras.Layer | list | tuple | dict):
+            inner = name if key == getattr(node, "torch_children", None) else f"{name}.{key}" if name else key
+            yield from _walk(value, inner, (*above, id(node)))
