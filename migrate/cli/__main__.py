@@ -1,0 +1,4 @@
+"""`python -m migrate.cli`."""
+from migrate.cli.main import main
+
+main()
