@@ -43,7 +43,7 @@ class Tree:
 def load_state_dict(model: nnx.Module, state_dict: Mapping[str, Any], *, keep_dtype: bool = True) -> Loaded:
     """See migrate.weights.load."""
     tree = Tree()
-    _walk(model, "", "", tree, state_dict, ())
+    _walk(model, "", "", tree, state_dict)
     _apply_aliases(tree)
     used: dict[str, int] = {}
     missing = []
@@ -60,7 +60,7 @@ def load_state_dict(model: nnx.Module, state_dict: Mapping[str, Any], *, keep_dt
 def leaves(model: nnx.Module) -> list[Leaf]:
     """The variables that a state dict may fill, each once."""
     tree = Tree()
-    _walk(model, "", "", tree, {}, ())
+    _walk(model, "", "", tree, {})
     _apply_aliases(tree)
     return list(tree.leaves.values())
 
@@ -83,34 +83,56 @@ def _same(a: Any, b: Any) -> bool:
 
 # --- the walk ---
 
-def _walk(node: Any, path: str, name: str, tree: Tree, state_dict: Mapping[str, Any], above: tuple[int, ...]) -> None:
-    """Adds the leaves below `node`, whose attribute path is `path` and whose name in PyTorch is `name`, both ending in a dot or empty."""
+def _walk(
+    node: Any, path: str, name: str, tree: Tree, state_dict: Mapping[str, Any], above: tuple[int, ...] = (), keys: tuple[str, ...] | None = None,
+) -> None:
+    """Adds the leaves below `node`, whose attribute path is `path` and whose name in PyTorch is `name`, both ending in a dot or empty.
+
+    `keys` are the names that the elements of a list have in PyTorch where they are not numbers.
+    """
     if id(node) in above:  # a child that knows its parent
         return
     above += (id(node),)
-    state = _state_of(type(node)) if isinstance(node, nnx.Module) else {}
     if build := getattr(node, "build_from", None):  # a lazy layer: its tensors tell its size
         build({k.removeprefix(name): v for k, v in state_dict.items() if k.startswith(name)})
-    tree.ignored |= {name + k for k, place in state.items() if place is None}
-    tree.aliases += [(name + a, name + b) for a, b in (getattr(node, "torch_names", None) or {}).items()]
-    places: dict[str, list[tuple[str, Axes]]] = {}
-    for torch_name, place in state.items():
-        if place is not None:
-            places.setdefault(place[0], []).append((torch_name, place[1]))
+    places = _places(node, name, tree)
     for key, value in _children(node):
+        torch_key = keys[int(key)] if keys is not None and key.isdigit() else key
         if isinstance(value, nnx.Variable):
             if not isinstance(value, NOT_STATE):
-                for torch_name, axes in places.get(key, [(key, None)]):
-                    leaf = tree.leaves.setdefault(id(value), Leaf(value, path + key, axes))
-                    leaf.names.append(name + torch_name)
-                    tree.ignored.discard(name + torch_name)
+                leaf = tree.leaves.setdefault(id(value), Leaf(value, path + key, None))
+                _name(leaf, name, places.get(key, [(torch_key, None)]), tree)
+        elif _transparent(node, key):
+            _walk(value, f"{path}{key}.", name, tree, state_dict, above, getattr(node, "child_names", None) if isinstance(value, nnx.List) else None)
         elif not isinstance(value, nnx.RngStream | nnx.Rngs):
-            inner = name if _transparent(node, key) else name + key + "."
-            _walk(value, path + key + ".", inner, tree, state_dict, above)
+            _walk(value, f"{path}{key}.", f"{name}{torch_key}.", tree, state_dict, above)
+
+
+def _places(node: Any, name: str, tree: Tree) -> dict[str, list[tuple[str, Axes]]]:
+    """PyTorch's names and the axes for the attributes of a module; notes the names that it ignores and those that stand for others."""
+    if not isinstance(node, nnx.Pytree):
+        return {}
+    tree.aliases += [(name + a, name + b) for a, b in (getattr(node, "torch_names", None) or {}).items()]
+    places: dict[str, list[tuple[str, Axes]]] = {}
+    for torch_name, place in _state_of(type(node)).items():
+        if place is None:
+            tree.ignored.add(name + torch_name)
+        else:
+            places.setdefault(place[0], []).append((torch_name, place[1]))
+    return places
+
+
+def _name(leaf: Leaf, prefix: str, places: list[tuple[str, Axes]], tree: Tree) -> None:
+    for torch_name, axes in places:
+        if leaf.names and leaf.axes != axes:
+            raise ValueError(f"`{leaf.path}` is shared by layers that keep it in different layouts")
+        leaf.axes = axes
+        leaf.names.append(prefix + torch_name)
+        tree.ignored.discard(prefix + torch_name)
 
 
 def _children(node: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(node, nnx.Module | nnx.Pytree):
+    if isinstance(node, nnx.Pytree):
         yield from ((k, v) for k, v in vars(node).items() if not k.startswith("_pytree__") and isinstance(v, nnx.Variable | nnx.Pytree | list | tuple | dict))
     elif isinstance(node, dict):
         yield from ((str(k), v) for k, v in node.items())

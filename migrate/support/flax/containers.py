@@ -11,7 +11,7 @@ class Sequential(nnx.Sequential):
     def __init__(self, *args, rngs=None):
         named = dict(args[0]) if len(args) == 1 and isinstance(args[0], Mapping) else {str(i): layer for i, layer in enumerate(args)}
         super().__init__(*named.values())
-        self.names = tuple(named)
+        self.child_names = tuple(named)
 
     def __call__(self, input):
         for layer in self.layers:
@@ -19,23 +19,22 @@ class Sequential(nnx.Sequential):
         return input
 
     def __getattr__(self, name):
-        names = vars(self).get("names", ())
-        if name in names:
-            return self.layers[names.index(name)]
+        if name in vars(self).get("child_names", ()):
+            return self.layers[self.child_names.index(name)]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __getitem__(self, index):
         if isinstance(index, slice):
-            return Sequential(dict(zip(self.names[index], self.layers[index])))
+            return Sequential(dict(zip(self.child_names[index], self.layers[index])))
         return self.layers[index]
 
     def __setitem__(self, index, layer):
         self.layers[index] = nnx.data(layer)
 
     def __delitem__(self, index):
-        kept = [n for i, n in enumerate(self.names) if i not in range(len(self))[index : index + 1 or None]]
-        del self.layers[index]
-        self.names = tuple(kept)
+        kept = list(self.layers)
+        del kept[index]
+        self.refill(kept)
 
     def __len__(self):
         return len(self.layers)
@@ -43,10 +42,14 @@ class Sequential(nnx.Sequential):
     def __iter__(self):
         return iter(self.layers)
 
+    def refill(self, layers):
+        """Takes other layers, with numbers for names."""
+        self.layers, self.child_names = nnx.List(layers), tuple(str(i) for i in range(len(layers)))
+
     def add_module(self, name, module):
         """Adds a layer at the end under that name."""
         self.layers.append(module)
-        self.names += (name,)
+        self.child_names += (name,)
 
     def append(self, module):
         """Adds a layer at the end."""
@@ -61,9 +64,16 @@ class Sequential(nnx.Sequential):
 
     def insert(self, index, module):
         """Adds a layer before that index."""
-        self.layers.insert(index, module)
-        self.names = tuple(str(i) for i in range(len(self)))
+        layers = list(self.layers)
+        layers.insert(index, module)
+        self.refill(layers)
         return self
+
+    def pop(self, index):
+        """Takes a layer out."""
+        layer = self.layers[index]
+        del self[index]
+        return layer
 
 
 class ModuleDict(nnx.Module):
@@ -72,46 +82,46 @@ class ModuleDict(nnx.Module):
     torch_children = "entries"
 
     def __init__(self, modules=None, *, rngs=None):
-        self.names, self.entries = (), nnx.Dict()
+        self.child_names, self.entries = (), nnx.Dict()
         self.update(modules or {})
 
     def __getitem__(self, key):
         return self.entries[key]
 
     def __setitem__(self, key, module):
-        if key not in self.names:
-            self.names += (key,)
+        if key not in self.child_names:
+            self.child_names += (key,)
         setattr(self.entries, key, nnx.data(module))
 
     def __delitem__(self, key):
         delattr(self.entries, key)
-        self.names = tuple(name for name in self.names if name != key)
+        self.child_names = tuple(name for name in self.child_names if name != key)
 
     def __getattr__(self, name):
-        if name in vars(self).get("names", ()):
+        if name in vars(self).get("child_names", ()):
             return self[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __contains__(self, key):
-        return key in self.names
+        return key in self.child_names
 
     def __len__(self):
-        return len(self.names)
+        return len(self.child_names)
 
     def __iter__(self):
-        return iter(self.names)
+        return iter(self.child_names)
 
     def keys(self):
         """The names."""
-        return self.names
+        return self.child_names
 
     def values(self):
         """The modules."""
-        return [self[name] for name in self.names]
+        return [self[name] for name in self.child_names]
 
     def items(self):
         """The names with their modules."""
-        return [(name, self[name]) for name in self.names]
+        return [(name, self[name]) for name in self.child_names]
 
     def update(self, modules):
         """Adds modules from a mapping or from pairs."""
@@ -126,7 +136,7 @@ class ModuleDict(nnx.Module):
 
     def clear(self):
         """Takes all out."""
-        for key in self.names:
+        for key in self.child_names:
             del self[key]
 
 

@@ -5,6 +5,8 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
+from migrate.support.jax.distances import bilinear
+
 
 def uniform_param(rngs, shape, fan_in):
     """A parameter drawn as PyTorch does by default: uniform in +-1 / sqrt(fan_in)."""
@@ -33,7 +35,20 @@ class Bilinear(nnx.Module):
         self.bias = uniform_param(rngs, (out_features,), in1_features) if bias else nnx.data(None)
 
     def __call__(self, input1, input2):
-        out = jnp.einsum("...i,oij,...j->...o", input1, self.weight[...], input2)
+        return bilinear(input1, input2, self.weight[...], self.bias)
+
+
+class TiedLinear(nnx.Module):
+    """A linear layer whose weight is the table of an embedding: (*, width) -> (*, rows)."""
+
+    torch_names = {"weight": "embed.weight"}
+    kernel = property(lambda self: self.embed.embedding[...].T)
+
+    def __init__(self, embed, bias=None):
+        self.embed, self.bias = embed, nnx.data(bias)
+
+    def __call__(self, input):
+        out = jnp.matmul(input, self.kernel)
         return out if self.bias is None else out + self.bias[...]
 
 
