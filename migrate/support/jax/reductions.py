@@ -164,7 +164,8 @@ def var_mean(input, dim=None, correction=1, keepdim=False):
 def vector_norm(input, ord=2, dim=None, keepdim=False):
     """(sum of |input| ** ord) ** (1 / ord) over dim, None being all axes; the gradient is 0 where it is 0."""
     size = absolute(input)
-    dim = tuple(dim) if isinstance(dim, (list, tuple)) and len(dim) else dim if isinstance(dim, int) else None
+    dim = tuple(dim) if isinstance(dim, (list, tuple)) else dim
+    dim = None if dim == () or size.ndim == 0 else dim
     if ord in (float("inf"), float("-inf")):
         return (jnp.max if ord > 0 else jnp.min)(size, axis=dim, keepdims=keepdim)
     if ord == 0:
