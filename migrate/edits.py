@@ -105,6 +105,17 @@ def piece(text: str) -> Piece:
             return Piece(text, LOOSE)
 
 
+def _is_parenthesized(node: ast.expr, text: str) -> bool:
+    """Whether a tuple's text has parentheses around all of it: `(1, 2)`, but not `(1), (2)`."""
+    if not isinstance(node, ast.Tuple) or not (text.startswith("(") and text.endswith(")")):
+        return False
+    try:
+        ast.parse(f"[{text[1:-1]}\n]")
+    except SyntaxError:
+        return False
+    return True
+
+
 Build = Callable[["Emitter"], "Piece | str"]
 
 
@@ -198,7 +209,7 @@ class Emitter:
     def original(self, node: ast.AST) -> Piece:
         """The node's own text with only its children rewritten."""
         text = self._compose(*self.source.span(node), node)
-        level = precedence(node) if isinstance(node, ast.expr) else ATOM
+        level = precedence(node) if isinstance(node, ast.expr) and not _is_parenthesized(node, text) else ATOM
         if "\n" in text and isinstance(node, ast.expr) and level < ATOM:
             return Piece(f"({text})")  # line breaks that only parentheses around it allow
         return Piece(text, level)

@@ -16,9 +16,7 @@ def floats(*shape):
 
 
 def to_torch(a):
-    if isinstance(a, np.ndarray):
-        return torch.from_numpy(a.copy()).requires_grad_(a.dtype == np.float32)
-    return a
+    return torch.from_numpy(a.copy()).requires_grad_(a.dtype == np.float32)
 
 
 def arrays(found):
@@ -32,36 +30,29 @@ def agree(ours, theirs, *args, jit=True, grad=True):
     """`ours` gives what `theirs` gives, and the same gradients by every float32 array of `args`."""
     tensors = [to_torch(a) for a in args]
     want = theirs(*tensors)
-    ready = [jnp.asarray(a) if isinstance(a, np.ndarray) else a for a in args]
-    where = [i for i, a in enumerate(args) if isinstance(a, np.ndarray)]
+    leaves = [o for o in ([want] if isinstance(want, torch.Tensor) else want) if grad and o.requires_grad]
+    weights = [floats(*o.shape) for o in leaves]
+    given = [jnp.asarray(a) for a in args]
 
-    def call(*given):
-        full = list(ready)
-        for i, a in zip(where, given, strict=True):
-            full[i] = a
-        return ours(*full)
+    def both(*given):
+        found = ours(*given)
+        outs = [o for o in jax.tree.leaves(found) if o.dtype == jnp.float32]
+        return sum((o * w).sum() for o, w in zip(outs, weights, strict=False)) if weights else 0.0, found
 
-    given = [ready[i] for i in where]
-    got = jax.jit(call)(*given) if jit else call(*given)
+    slots = tuple(i for i, a in enumerate(args) if a.dtype == np.float32) if leaves else ()
+    run = jax.value_and_grad(both, slots, has_aux=True) if slots else lambda *given: (both(*given), ())
+    (_, got), got_grads = (jax.jit(run) if jit else run)(*given)
     assert len(arrays(got)) == len(arrays(want))
     for g, w in zip(arrays(got), arrays(want), strict=True):
         assert g.shape == w.shape
         assert g.dtype.kind == w.dtype.kind
         np.testing.assert_allclose(g, w, rtol=1e-6, atol=1e-6)
-    leaves = [o for o in ([want] if isinstance(want, torch.Tensor) else want) if o.requires_grad]
-    if not grad or not leaves:
+    if not slots:
         return
-    weights = [floats(*o.shape) for o in leaves]
-    inputs = [t for t in tensors if isinstance(t, torch.Tensor) and t.requires_grad]
+    inputs = [t for t in tensors if t.requires_grad]
     total = sum((o * torch.from_numpy(np.asarray(w))).sum() for o, w in zip(leaves, weights, strict=True))
     want_grads = torch.autograd.grad(total, inputs, allow_unused=True)
-
-    def loss(*given):
-        outs = [o for o in jax.tree.leaves(call(*given)) if o.dtype == jnp.float32]
-        return sum((o * w).sum() for o, w in zip(outs, weights, strict=True))
-
-    slots = tuple(k for k, i in enumerate(where) if args[i].dtype == np.float32)
-    for g, w in zip(jax.grad(loss, slots)(*given), want_grads, strict=True):
+    for g, w in zip(got_grads, want_grads, strict=True):
         np.testing.assert_allclose(g, np.zeros(g.shape) if w is None else w.numpy(), rtol=1e-5, atol=1e-5)
 
 
@@ -105,12 +96,23 @@ INDEXING = {
     "gather fewer columns": (lambda x, i: indexing.gather(x, 1, i), lambda x, i: x.gather(1, i), floats(4, 5), IDS[:, :3]),
     "gather one row is not broadcast": (lambda x, i: indexing.gather(x, -1, i), lambda x, i: x.gather(-1, i), floats(4, 5), IDS[:1]),
     "gather from a number": (lambda x, i: indexing.gather(x, 0, i), lambda x, i: x.gather(0, i), floats(), np.array([0])),
+    "gather a number from a number": (lambda x, i: indexing.gather(x, 0, i), lambda x, i: x.gather(0, i), floats(), np.array(0)),
     "gather nothing": (lambda x, i: indexing.gather(x, 0, i), lambda x, i: x.gather(0, i), floats(5), np.zeros((2, 0), int)),
     "masked_scatter": (indexing.masked_scatter, torch.masked_scatter, floats(3, 4), floats(4) > 0, floats(3, 4)),
     "nonzero_static": (
         lambda x: indexing.nonzero_static(x, size=4),
         lambda x: torch.nonzero_static(x, size=4),
         np.eye(3, dtype=np.float32),
+    ),
+}
+FLOW = floats(2, 5)
+SCATTER = {
+    "scatter": (lambda x, i, s: scatter.scatter(x, 0, i, s), lambda x, i, s: x.scatter(0, i, s), floats(4, 5), IDS[:1, :3], FLOW[:1, :3]),
+    "scatter the leading part": (
+        lambda x, i: scatter.scatter(x, 0, i, jnp.asarray(FLOW)),
+        lambda x, i: x.scatter(0, i, torch.from_numpy(FLOW)),
+        floats(4, 5),
+        IDS[:1, :3],
     ),
     "scatter a number": (lambda x, i: scatter.scatter(x, 0, i, 2.0), lambda x, i: x.scatter(0, i, 2.0), floats(4, 5), IDS),
     "scatter into a number": (
@@ -274,9 +276,11 @@ def test_masked_select(shapes_of):
     np.testing.assert_allclose(jax.grad(lambda x: (indexing.masked_select(x, mask) ** 2).sum())(jnp.asarray(x)), want_grad.numpy())
 
 
-@pytest.mark.parametrize("dim", [None, 0, 1, -1])
+@pytest.mark.parametrize("dim", [None, 0, 1, -1, "number"])
 def test_unique_consecutive(dim):
     x = np.array([[1, 1, 2], [1, 1, 2], [3, 3, 2], [1, 1, 2]], np.float32)
+    if dim == "number":
+        x, dim = np.asarray(x[0, 0]), None
     agree(
         lambda x: sorting.unique_consecutive(x, return_inverse=True, return_counts=True, dim=dim),
         lambda x: torch.unique_consecutive(x.detach(), return_inverse=True, return_counts=True, dim=dim),

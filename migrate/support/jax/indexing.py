@@ -4,8 +4,10 @@ import jax.numpy as jnp
 
 def gather(input, dim, index):
     """out[i][j] = input[index[i][j]][j] for dim 0; `index` may be smaller than `input` in the other dimensions."""
-    if input.ndim == 0 or index.size == 0:
-        return jnp.broadcast_to(input.ravel()[:1], index.shape) if index.size else jnp.zeros(index.shape, input.dtype)
+    if index.size == 0:
+        return jnp.zeros(index.shape, input.dtype)
+    if input.ndim == 0:
+        return jnp.broadcast_to(input.reshape((1,) * index.ndim), index.shape)
     dim = dim % input.ndim
     region = tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(index.shape))
     return jnp.take_along_axis(input[region], index, axis=dim)

@@ -37,8 +37,8 @@ def searchsorted(sorted_sequence, input, right=False):
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """Drops what equals its predecessor. The length depends on the data: not under jit."""
     rows = jnp.ravel(input) if dim is None else jnp.moveaxis(input, dim, 0)
-    new = (rows[1:] != rows[:-1]).reshape(max(rows.shape[0] - 1, 0), -1).any(axis=1)
-    new = jnp.concatenate([jnp.ones(min(rows.shape[0], 1), bool), new])
+    new = (rows[1:] != rows[:-1]).any(axis=tuple(range(1, rows.ndim)))
+    new = jnp.concatenate([jnp.ones(rows[:1].shape[0], bool), new])
     starts = jnp.flatnonzero(new)
     out = rows[starts] if dim is None else jnp.moveaxis(rows[starts], 0, dim)
     inverse = (jnp.cumsum(new) - 1).reshape(input.shape if dim is None else -1)
