@@ -56,7 +56,7 @@ def kl_div(input, target, reduction="mean", log_target=False):
     if log_target:
         values = jnp.exp(target) * (target - input)
     else:
-        some = target > 0
+        some = target != 0
         values = jnp.where(some, target * jnp.log(jnp.where(some, target, 1)), 0) - target * input
     if reduction == "batchmean":
         return values.sum() / (input.shape[0] if input.ndim else 1)
