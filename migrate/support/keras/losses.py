@@ -1,4 +1,5 @@
 """Losses as layers with PyTorch's arguments."""
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -24,6 +25,7 @@ from migrate.support.jax.losses_class import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     cross_entropy,
+    linear_cross_entropy,
     multi_margin_loss,
     multilabel_margin_loss,
     multilabel_soft_margin_loss,
@@ -215,6 +217,26 @@ class CrossEntropyLoss(NLLLoss):
 
     def call(self, input, target):
         return cross_entropy(input, target, value_of(self.weight), self.ignore_index, self.reduction, self.label_smoothing)
+
+
+class LinearCrossEntropyLoss(WeightedLoss):
+    """A linear layer without an activation, and the cross entropy of its outputs."""
+
+    def __init__(
+        self, in_features, num_classes, *, out_features=(), bias=False, reduction="mean", weight=None, ignore_index=None,
+        label_smoothing=0.0, options=None,
+    ):
+        super().__init__(weight, reduction=reduction)
+        self.num_classes, self.out_features = num_classes, tuple(out_features)
+        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
+        self.linear = Linear(in_features, math.prod(out_features, start=num_classes), bias)
+
+    def call(self, input, target):
+        weight = self.linear.weight.value.reshape(self.num_classes, *self.out_features, -1)
+        return linear_cross_entropy(
+            input, weight, target, linear_bias=value_of(self.linear.bias), weight=value_of(self.weight), reduction=self.reduction,
+            ignore_index=self.ignore_index, label_smoothing=self.label_smoothing,
+        )
 
 
 class BCELoss(WeightedLoss):
