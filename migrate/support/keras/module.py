@@ -35,12 +35,12 @@ def uniform(shape, fan_in):
 
 
 class Rngs(keras.random.SeedGenerator):
-    """A random stream that Keras keeps as state; every call of a method gives a new key."""
+    """A random stream that Keras keeps as state; every call, of itself or of a method, gives a new key."""
 
-    def dropout(self):
+    def __call__(self):
         return self.next()
 
-    params = noise = default = dropout
+    dropout = params = noise = default = __call__
 
     def __deepcopy__(self, memo):
         return Rngs()  # a copied layer draws numbers of its own
@@ -134,7 +134,7 @@ class Module(keras.Model):
         for child in tracked(self):
             if not isinstance(child, Module) and id(child) not in memo:
                 memo[id(child)] = copy_native(child)
-        memo.update((id(f), f) for f in vars(self).values() if callable(f) and not isinstance(f, keras.Layer))
+        memo.update((id(f), f) for f in vars(self).values() if callable(f) and not isinstance(f, keras.Layer | Rngs))
         for name, value in vars(self).items():
             if name not in own:
                 setattr(new, name, copy.deepcopy(value, memo))
