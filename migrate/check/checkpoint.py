@@ -61,6 +61,10 @@ def _pickle(path: Path) -> Any:
         import torch
     except ImportError:
         raise CheckpointError("needs PyTorch to be read; install it, or save the weights as .safetensors") from None
+    with path.open("rb") as f:
+        head = f.read(4)
+    if head[:2] not in (b"PK", b"\x80\x02") and head[:1] != b"\x80":
+        raise CheckpointError("is not a file that torch.save wrote")
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as e:

@@ -17,10 +17,10 @@ class Draws:
         self.log: list[list[Any]] = []  # [kind, shape] for each draw
 
     def next(self, kind: str, shape: tuple[int, ...]) -> Array:
-        """The next array in float64: "uniform" in [0, 1) or "normal"; anything else is logged and drawn as uniform."""
+        """The next array in float64, of values that float32 has: "uniform" in [0, 1) or "normal"; anything else is logged and drawn as uniform."""
         draw = np.random.RandomState([self.seed, len(self.log)])
         self.log.append([kind, list(shape)])
         if kind == "normal":
-            return np.asarray(draw.standard_normal(shape))
+            return np.asarray(draw.standard_normal(shape), np.float32).astype(np.float64)
         # 24 bits, so that float32 holds it exactly and `u < p` means the same on both sides
         return np.floor(np.asarray(draw.random_sample(shape)) * 2**24) / 2**24

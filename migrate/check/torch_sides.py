@@ -32,7 +32,7 @@ class Sides:
         except Exception as e:
             self.failed = f"{type(e).__name__}: {e}"
             self.models = {"f32": model}
-        self.own_state = {side: {k: v.detach().clone() for k, v in m.state_dict().items() if isinstance(v, torch.Tensor)} for side, m in self.models.items()}
+        self._kept = {side: Kept(m) for side, m in self.models.items()}
 
     def each(self, task: Callable[[str, Any], Any], values: Any = None) -> tuple[dict[str, Any], list[Any]]:
         """`task(model, values)` on each side, with the state as it was; what each gave, and the draws. A float64 side that fails is left out."""
@@ -55,9 +55,28 @@ class Sides:
                 log = draws.log
         return results, log
 
-    def restore(self, side: str, override: dict[str, Any] | None = None) -> None:
+    def restore(self, side: str) -> None:
         """Brings the state back that a forward pass may have changed."""
-        self.models[side].load_state_dict(self.own_state[side] | (override or {}), strict=False)
+        self._kept[side].restore()
+
+
+class Kept:
+    """The parameters and buffers of a model as they were; what was written to or replaced comes back."""
+
+    def __init__(self, model: Any) -> None:
+        places = [(p, k) for m in model.modules() for p in (m._parameters, m._buffers) for k in p if p[k] is not None]
+        self.entries = [(place, key, place[key], place[key].detach().clone()) for place, key in places]
+        self.versions = [tensor._version for _, _, tensor, _ in self.entries]
+
+    def restore(self) -> None:
+        """Brings all back. Tensors count how often they were written to, so that untouched ones cost nothing."""
+        for i, (place, key, tensor, value) in enumerate(self.entries):
+            if place.get(key) is not tensor:
+                place[key] = tensor
+            if tensor._version != self.versions[i]:
+                with torch.no_grad():
+                    tensor.copy_(value)
+                self.versions[i] = tensor._version
 
 
 def _copy(model: Any, again: Callable[[], Any], state: dict[str, Any]) -> Any:

@@ -1,4 +1,5 @@
 """What else is recorded of the original: submodules on their own, gradients, a pass in train mode."""
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -25,12 +26,10 @@ class FunctionModule(torch.nn.Module):  # type: ignore[misc]
         return self.function(*args, **kwargs)
 
 
-def statistics(state: dict[str, Any], scale: float) -> dict[str, Any]:
+def statistics(named: Iterable[tuple[str, Any]], scale: float) -> dict[str, Any]:
     """Running statistics that go with inputs times `scale`; for small ones, so that an epsilon shows."""
-    if scale >= 1:
-        return {}
-    found = {k: v * scale for k, v in state.items() if k.rsplit(".", 1)[-1] == "running_mean"}
-    return found | {k: v * scale**2 for k, v in state.items() if k.rsplit(".", 1)[-1] == "running_var"}
+    power = {"running_mean": scale, "running_var": scale**2}
+    return {n: b * power[n.rsplit(".", 1)[-1]] for n, b in named if n.rsplit(".", 1)[-1] in power and b is not None} if scale < 1 else {}
 
 
 def probes(sides: Sides, events: list[dict[str, Any]], writer: Writer) -> dict[str, Any]:
@@ -38,7 +37,7 @@ def probes(sides: Sides, events: list[dict[str, Any]], writer: Writer) -> dict[s
     writer.flush()
     reader = Reader(writer.folder, writer.files)
     modules = {side: dict(m.named_modules()) for side, m in sides.models.items()}
-    overrides = {str(s): statistics(sides.state, s) for s in SCALES}
+    overrides = {str(s): statistics(sides.state.items(), s) for s in SCALES}
     found = []
     for scale in SCALES:
         for e in events:
@@ -64,14 +63,13 @@ def _tensor(reader: Reader, entry: dict[str, Any], scale: float) -> Any:
 
 def _alone(sides: Sides, modules: Any, name: str, given: Any, scale: float, writer: Writer) -> Any:
     """The outputs of one submodule, or None where it can't be run so."""
-    override = {side: {k: v * (scale if k.endswith("mean") else scale**2) for k, v in sides.own_state[side].items() if k.rsplit(".", 1)[-1] in ("running_mean", "running_var")}
-                for side in sides.models} if scale < 1 else {}
-
     def task(model: Any, values: Any) -> Any:
         side = next(s for s, m in sides.models.items() if m is model)
-        sides.restore(side, override.get(side))
+        buffers = dict(modules[side][name].named_buffers())
         args, kwargs = values
         with torch.no_grad():
+            for key, value in statistics(buffers.items(), scale).items():
+                buffers[key].copy_(value)
             return list(leaves.walk(modules[side][name](*args, **kwargs)))
 
     try:
