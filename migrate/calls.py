@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from migrate.edits import ATOM, BITOR, LAMBDA, Emitter, Piece, precedence, required
+from migrate.edits import ATOM, BITOR, LAMBDA, Emitter, Piece, piece, precedence, required
 from migrate.infer.kinds import Kind
 from migrate.tables import DROPPED, REFUSED, Condition, Parameter, Row, Variant, template
 
@@ -26,6 +26,7 @@ class Bound:
     row: Row
     arguments: dict[str, ast.expr | list[ast.expr]] = field(default_factory=dict)
     receiver: ast.expr | None = None
+    texts: dict[str, str] = field(default_factory=dict)  # arguments that the conversion adds
 
     def parameter(self, name: str) -> Parameter:
         """A parameter of the row."""
@@ -226,6 +227,7 @@ class Filler:
     rename: Rename
     kind_of: KindOf
     rngs: str = ""
+    axes: str | None = None  # the order of axes of the native variable that is the first argument; "" where it is PyTorch's
 
     def fill(self, emitter: Emitter) -> Piece:
         """The new expression."""
@@ -234,7 +236,7 @@ class Filler:
         out: list[tuple[int, int, str]] = []
         dropped: list[tuple[int, int]] = []
         for node in ast.walk(root):
-            if isinstance(node, ast.keyword) and isinstance(node.value, ast.Name) and self._is_hole(node.value.id) and self._left_out(node.value.id):
+            if isinstance(node, ast.keyword) and isinstance(node.value, ast.Name) and self._is_dropped(node.value.id):
                 dropped.append(self._span_with_comma(node, parents[node]))
             elif isinstance(node, ast.Name) and not (isinstance(parents.get(node), ast.Starred) and self._is_variadic(node.id)):
                 out.append(self._name(node, parents.get(node), emitter))
@@ -256,6 +258,11 @@ class Filler:
         made.append(self.text[at:])
         return Piece("".join(made), precedence(root))
 
+    def _is_dropped(self, name: str) -> bool:
+        if name == "axes" and self.axes is not None:
+            return not self.axes
+        return self._is_hole(name) and self._left_out(name)
+
     def _is_hole(self, name: str) -> bool:
         return any(p.name == name for p in self.bound.row.parameters)
 
@@ -263,7 +270,7 @@ class Filler:
         return any(p.name == name and p.kind == "variadic" for p in self.bound.row.parameters)
 
     def _left_out(self, name: str) -> bool:
-        return name not in self.bound.arguments and name not in self.variant.pin
+        return name not in self.bound.arguments and name not in self.variant.pin and name not in self.bound.texts
 
     def _span_with_comma(self, node: ast.keyword, call: ast.AST) -> tuple[int, int]:
         start, end = node.col_offset, node.end_col_offset or 0
@@ -277,11 +284,16 @@ class Filler:
 
     def _name(self, node: ast.Name, parent: ast.AST | None, emitter: Emitter) -> tuple[int, int, str]:
         span = node.col_offset, node.end_col_offset or 0
+        special = {"rngs": self.rngs, "axes": self.axes}.get(node.id)
+        if special:
+            return (*span, special)
         if self._is_hole(node.id):
             return (*span, self._hole(node.id, emitter).at(required(parent, node)))
-        return (*span, self.rngs if node.id == "rngs" else self.rename(node.id))
+        return (*span, self.rename(node.id))
 
     def _hole(self, name: str, emitter: Emitter) -> Piece:
+        if name in self.bound.texts:
+            return piece(self.bound.texts[name])
         given = self.bound.arguments.get(name)
         cast = self.variant.cast.get(name)
         if given is None:

@@ -12,7 +12,7 @@ from migrate.source.modules import ClassInfo, FileInfo, FunctionInfo, Unit
 from migrate.source.names import FunctionNode
 from migrate.tables import Row
 
-PASSES = 3
+PASSES = 5
 
 
 @dataclass(eq=False)
@@ -54,13 +54,14 @@ class Inference:
         """Fills `kinds`."""
         from migrate.infer.statements import run_body
 
-        for _ in range(PASSES):
+        for number in range(PASSES):
             self._seen_args = {}
             self.learned = dict(self.globals)
-            for file in self.unit.files.values():
+            files = list(self.unit.files.values())
+            for file in files if number % 2 == 0 else reversed(files):
                 frame = Frame(file)
                 self.globals[file] = frame.env
-                run_body(self, frame, file.source.tree.body)
+                run_body(self, frame, _ordered(file.source.tree.body, callers_first=number % 2 == 1))
             self.arguments = self._seen_args
             self._attributes()
 
@@ -124,7 +125,7 @@ class Inference:
         if not stated.is_unknown and stated.tag not in ("list", "tuple", "dict", "module", "object"):
             return stated
         default = function.default(p.arg)
-        given = self.arguments.get(p)
+        given = self._seen_args.get(p, self.arguments.get(p))
         by_default = self.of(default) if default is not None else None
         known = [k for k in (given, by_default) if k is not None]
         kind = join_all(known) if known else UNKNOWN
@@ -144,6 +145,14 @@ class Inference:
 
     def _is_forward(self, function: FunctionInfo) -> bool:
         return function.name == "forward" and function.owner is not None and function.owner.is_module
+
+
+def _ordered(body: list[ast.stmt], callers_first: bool) -> list[ast.stmt]:
+    """Statements in order; or definitions last and the other way round, so that what calls pass reaches the callee in the same pass."""
+    if not callers_first:
+        return body
+    definitions = [s for s in body if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
+    return [s for s in body if s not in set(definitions)] + definitions[::-1]
 
 
 ONLY_TENSOR = frozenset(
@@ -171,6 +180,10 @@ def usage(function: FunctionNode | ast.Lambda, name: str) -> Kind:
         if isinstance(parent, ast.Attribute) and parent.attr in ONLY_TENSOR:
             return TENSOR.but(sure=False)
         if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "range" and use in parent.args:
+            return INT
+        if isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.FloorDiv, ast.Mod)) and parent.left is use and not _is_text(parent.right):
+            return INT
+        if isinstance(parent, ast.Call) and parent.args[:2].count(use) and isinstance(parent.func, ast.Attribute) and parent.func.attr == "Linear":  # type: ignore[arg-type]
             return INT
         if isinstance(parent, ast.Compare) and isinstance(parent.ops[0], (ast.Eq, ast.In)) and _is_text(parent.comparators[0]):
             return STR

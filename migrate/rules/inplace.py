@@ -110,9 +110,7 @@ def updated(ctx: Context, e: Emitter, target: ast.Subscript, value: Piece, how: 
 
 def _index(e: Emitter, target: ast.Subscript) -> str:
     s = target.slice
-    if s in e.plan.nodes or isinstance(s, ast.Tuple) and s in e.plan.nodes:
-        return e.piece(s).text
-    return e.original(s).text if not isinstance(s, ast.Tuple) else e.original(s).text.strip()
+    return e.piece(s).text if s in e.plan.nodes else e.between(*e.source.span(s), s)
 
 
 def _covers(ctx: Context, target: ast.Subscript) -> bool:

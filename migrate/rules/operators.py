@@ -11,7 +11,7 @@ from migrate.context import Context
 from migrate.edits import Emitter, Piece
 from migrate.infer.calls import PYTHON_METHODS
 from migrate.infer.engine import ONLY_TENSOR
-from migrate.infer.kinds import Kind
+from migrate.infer.kinds import Kind, refs
 from migrate.rules import rngs
 from migrate.rules.shaping import in_shape
 from migrate.tables import Row, Variant, holes
@@ -80,7 +80,17 @@ def prepare(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | None) -
         return variant
     note(ctx, node, row, variant)
     forget(ctx, node, bound, variant)
+    _layout(ctx, bound)
     return bound, variant
+
+
+def _layout(ctx: Context, bound: Bound) -> None:
+    """Tells an initialiser in what order of axes a native layer holds the variable that it writes to."""
+    from migrate.rules.state import layout
+
+    held = bound.arguments.get("tensor")
+    if "axes" in {p.name for p in bound.row.parameters} and isinstance(held, ast.Attribute) and (axes := layout(ctx, held)):
+        bound.texts["axes"] = axes
 
 
 def forget(ctx: Context, node: ast.Call, bound: Bound, variant: Variant) -> None:
@@ -106,7 +116,23 @@ def fill(ctx: Context, node: ast.Call, bound: Bound, variant: Variant, emitter: 
     """The new call."""
     text = text or variant.to
     stream = rngs.stream(ctx, node) if "rngs" in template_names(text) else ""
+    if "axes" in template_names(text):
+        return Filler(text, variant, bound, ctx.name, ctx.kind, stream, _axes(ctx, node, emitter)).fill(emitter)
     return in_shape(ctx, node, bound, variant, stream, emitter, text) or Filler(text, variant, bound, ctx.name, ctx.kind, stream).fill(emitter)
+
+
+def _axes(ctx: Context, node: ast.Call, e: Emitter) -> str:
+    """The order of axes of the variable that is initialised, where a native layer holds it."""
+    from migrate.rules.state import AMBIGUOUS, MIXED, _native_state
+
+    target = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg in ("tensor", "input")), None)
+    if not isinstance(target, ast.Attribute) or not ctx.kind(target).variable:
+        return ""
+    native = _native_state(ctx, target)
+    unknown = native is None and not refs(ctx.kind(target.value)) and target.attr == "weight"
+    if native is not None and (native == AMBIGUOUS or native[1] == MIXED) or unknown:
+        return f"{ctx.name('axes_of')}({e.piece(target.value).text})" if "axes_of" in ctx.support and target.attr == "weight" else ""
+    return str(native[1]) if native is not None and native[1] is not None else ""
 
 
 def visit_attribute(ctx: Context, node: ast.Attribute) -> None:

@@ -95,6 +95,16 @@ def weight_of(module):
     return next((v for n in ("weight", "kernel", "scale", "embedding") if (v := getattr(module, n, None)) is not None), None)
 
 
+def axes_of(module):
+    """The axes that bring PyTorch's weight into the order of the module's own, or None."""
+    if isinstance(module, nnx.Linear):
+        return (1, 0)
+    if isinstance(module, nnx.Conv):
+        n = module.kernel.ndim
+        return (*range(2, n), 1, 0)
+    return None
+
+
 def bias_of(module):
     """The variable that PyTorch calls `bias`, or None."""
     return getattr(module, "bias", None)
