@@ -78,7 +78,7 @@ def gradients(torch_layer, flax_layer, inputs, kwargs):
         for i, x in zip(floating, xs):
             full[i] = x
         return total(model(*full, **kw), jnp)
-    by_model, by_input = nnx.grad(loss, argnums=(0, 1))(flax_layer, [args[i] for i in floating])
+    by_model, by_input = nnx.jit(nnx.grad(loss, argnums=(0, 1)))(flax_layer, [args[i] for i in floating])
     close([torch.zeros_like(t) if g is None else g for g, t in zip(want, [leaves[i] for i in floating])], by_input, rtol=2e-4, atol=2e-5)
     holder = nnx.clone(flax_layer)  # the gradients take the place of the parameters, and are read by PyTorch's names
     nnx.update(holder, by_model)
@@ -91,27 +91,35 @@ def gradients(torch_layer, flax_layer, inputs, kwargs):
         close(torch.zeros_like(p) if p.grad is None else p.grad, got, rtol=2e-4, atol=2e-5)
 
 
+def jitted(flax_layer, inputs, kwargs):
+    """A function that calls the layer under `nnx.jit`: the floating arrays among the inputs are traced, all else is static."""
+    args, kw = [arrays(t) for t in inputs], arrays(kwargs)
+    traced = [i for i, a in enumerate(args) if isinstance(a, jax.Array)]
+
+    @nnx.jit
+    def call(model, given):
+        full = list(args)
+        for i, a in zip(traced, given):
+            full[i] = a
+        return model(*full, **kw)
+    return lambda moved: call(flax_layer, [arrays(moved[i]) for i in traced])
+
+
 def compare(torch_layer, flax_layer, *inputs, train=True, grad=True, jit=True, prepare=True, **kwargs):
-    """Outputs in evaluation, plain and under `nnx.jit`; outputs and statistics of three training steps; gradients in both modes."""
+    """Outputs in evaluation and in three training steps, with the statistics; gradients in both modes. Under `nnx.jit` unless told."""
     if prepare:
         sharpen(torch_layer)
     weights_into(flax_layer, torch_layer)
-    args, kw = [arrays(t) for t in inputs], arrays(kwargs)
-    torch_layer.eval(), flax_layer.eval()
-    with torch.enable_grad():
-        want = torch_layer(*inputs, **kwargs)
-    close(want, flax_layer(*args, **kw))
-    if jit:
-        close(want, nnx.jit(lambda m, a: m(*a, **kw))(flax_layer, [a for a in args]) if all(isinstance(a, jax.Array) or a is None for a in args) else
-              flax_layer(*args, **kw))
-    if grad:
-        gradients(torch_layer, flax_layer, inputs, kwargs)
-    if train:
-        torch_layer.train(), flax_layer.train()
-        for step in range(3):
+    for training in (False, True) if train else (False,):
+        torch_layer.train(training), (flax_layer.train if training else flax_layer.eval)()
+        call = jitted(flax_layer, inputs, kwargs) if jit else lambda xs: flax_layer(*[arrays(t) for t in xs], **arrays(kwargs))
+        for step in range(3 if training else 1):
             moved = [t + step if isinstance(t, torch.Tensor) and t.is_floating_point() else t for t in inputs]
-            close(torch_layer(*moved, **kwargs), flax_layer(*[arrays(t) for t in moved], **kw))
-        statistics_agree(torch_layer, flax_layer)
+            with torch.enable_grad():  # without gradients PyTorch may take other ways
+                want = torch_layer(*moved, **kwargs)
+            close(want, call(moved))
+        if training:
+            statistics_agree(torch_layer, flax_layer)
         if grad:
             gradients(torch_layer, flax_layer, inputs, kwargs)
 

@@ -1,4 +1,5 @@
 """Linear, convolution, normalisation, embedding and lazy layers against PyTorch."""
+# ruff: noqa: C408
 from layers_common import arrays, compare  # first: it sets flags of XLA
 
 import jax.numpy as jnp  # noqa: I001
@@ -44,8 +45,7 @@ CONVS = [
 
 
 @pytest.mark.filterwarnings("ignore:Using padding='same'")
-@pytest.mark.parametrize("rank", [1, 2, 3])
-@pytest.mark.parametrize("options", CONVS, ids=str)
+@pytest.mark.parametrize("rank, options", [(r, o) for r in (1, 2, 3) for o in (CONVS if r == 2 else CONVS[1::4])], ids=str)
 def test_conv(rank, options):
     theirs, ours = getattr(nn, f"Conv{rank}d"), getattr(conv, f"Conv{rank}d")
     layer = ours(4, 6 if options.get("groups") != 4 else 8, **options, rngs=R)
@@ -73,8 +73,7 @@ TRANSPOSED = [
 ]
 
 
-@pytest.mark.parametrize("rank", [1, 2, 3])
-@pytest.mark.parametrize("options", TRANSPOSED, ids=str)
+@pytest.mark.parametrize("rank, options", [(r, o) for r in (1, 2, 3) for o in (TRANSPOSED if r == 2 else TRANSPOSED[1:3])], ids=str)
 def test_conv_transpose(rank, options):
     theirs, ours = getattr(nn, f"ConvTranspose{rank}d"), getattr(conv, f"ConvTranspose{rank}d")
     compare(theirs(4, 6, **options), ours(4, 6, **options, rngs=R), x(2, 4, 4, 3, 5)[..., *[0] * (3 - rank)].contiguous(), train=False)
@@ -90,8 +89,10 @@ def test_conv_transpose_output_size():
 NORMS = [dict(), dict(eps=0.1), dict(momentum=0.4), dict(momentum=None), dict(affine=False), dict(track_running_stats=False), dict(bias=False)]
 
 
-@pytest.mark.parametrize("options", NORMS, ids=str)
-@pytest.mark.parametrize("name, shape", [("BatchNorm1d", (5, 4)), ("BatchNorm1d", (3, 4, 6)), ("BatchNorm2d", (3, 4, 2, 5)), ("BatchNorm3d", (2, 4, 2, 3, 2))])
+@pytest.mark.parametrize("name, shape, options", [
+    ("BatchNorm1d", (5, 4), {}), ("BatchNorm1d", (3, 4, 6), dict(eps=0.1)), ("BatchNorm3d", (2, 4, 2, 3, 2), {}),
+    *[("BatchNorm2d", (3, 4, 2, 5), o) for o in NORMS],
+], ids=str)
 def test_batch_norm(name, shape, options):
     layer = getattr(batchnorm, name)(4, **options, rngs=R)
     assert isinstance(layer, nnx.BatchNorm)
@@ -160,6 +161,8 @@ LAZY = [
 @pytest.mark.parametrize("name, args, options, shape", LAZY, ids=[c[0] for c in LAZY])
 @pytest.mark.parametrize("first", ["weights", "call", "jit"])
 def test_lazy(name, args, options, shape, first):
+    if first != "weights" and name[-2:] in ("1d", "3d"):
+        return  # 2d tells
     theirs, ours = getattr(nn, "Lazy" + name)(*args, **options), getattr(lazy, "Lazy" + name)(*args, **options, rngs=nnx.Rngs(0))
     theirs.eval(), ours.eval()
     theirs(x(*shape))
@@ -167,4 +170,4 @@ def test_lazy(name, args, options, shape, first):
         ours(arrays(x(*shape)))
     elif first == "jit":
         nnx.jit(lambda m, a: m(a))(ours, arrays(x(*shape)))
-    compare(theirs, ours, x(*shape))
+    compare(theirs, ours, x(*shape), grad=False)

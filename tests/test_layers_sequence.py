@@ -1,4 +1,5 @@
 """Recurrent layers, packed sequences, attention and transformers against PyTorch."""
+# ruff: noqa: C408
 from layers_common import arrays, close, compare, sharpen, weights_into  # first: it sets flags of XLA
 
 import jax  # noqa: I001

@@ -12,7 +12,7 @@ from typing import Any
 import jax.numpy as jnp
 from flax import nnx
 
-from migrate.tables import standard, state_axes
+from migrate.tables import FOLDER, read, state_axes
 from migrate.weights.loaded import Loaded, cast, fit
 
 Axes = tuple[int, ...] | None
@@ -84,7 +84,8 @@ def _same(a: Any, b: Any) -> bool:
 # --- the walk ---
 
 def _walk(
-    node: Any, path: str, name: str, tree: Tree, state_dict: Mapping[str, Any], above: tuple[int, ...] = (), keys: tuple[str, ...] | None = None,
+    node: Any, path: str, name: str, tree: Tree, state_dict: Mapping[str, Any], above: tuple[int, ...] = (),
+    keys: tuple[str, ...] | None = None,
 ) -> None:
     """Adds the leaves below `node`, whose attribute path is `path` and whose name in PyTorch is `name`, both ending in a dot or empty.
 
@@ -103,7 +104,8 @@ def _walk(
                 leaf = tree.leaves.setdefault(id(value), Leaf(value, path + key, None))
                 _name(leaf, name, places.get(key, [(torch_key, None)]), tree)
         elif _transparent(node, key):
-            _walk(value, f"{path}{key}.", name, tree, state_dict, above, getattr(node, "child_names", None) if isinstance(value, nnx.List) else None)
+            named = getattr(node, "child_names", None) if isinstance(value, nnx.List) else None
+            _walk(value, f"{path}{key}.", name, tree, state_dict, above, named)
         elif not isinstance(value, nnx.RngStream | nnx.Rngs):
             _walk(value, f"{path}{key}.", f"{name}{torch_key}.", tree, state_dict, above)
 
@@ -133,7 +135,8 @@ def _name(leaf: Leaf, prefix: str, places: list[tuple[str, Axes]], tree: Tree) -
 
 def _children(node: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(node, nnx.Pytree):
-        yield from ((k, v) for k, v in vars(node).items() if not k.startswith("_pytree__") and isinstance(v, nnx.Variable | nnx.Pytree | list | tuple | dict))
+        held = ((k, v) for k, v in vars(node).items() if not k.startswith("_pytree__"))
+        yield from ((k, v) for k, v in held if isinstance(v, nnx.Variable | nnx.Pytree | list | tuple | dict))
     elif isinstance(node, dict):
         yield from ((str(k), v) for k, v in node.items())
     elif isinstance(node, list | tuple):
@@ -159,7 +162,8 @@ def _state_of(cls: type) -> State:
 def _native() -> dict[type, State]:
     """The classes of flax.nnx that layers become, by the rows' templates."""
     found: dict[type, State] = {}
-    for row in standard().rows:
+    rows = [row for path in sorted((FOLDER / "nn").glob("*.toml")) for row in read(path.read_text(encoding="utf-8"), path.name)]
+    for row in rows:
         for variant in row.variants.get("flax", ()) if row.state else ():
             head = variant.to.partition("(")[0]
             if head.startswith("nnx.") and isinstance(cls := getattr(nnx, head[4:], None), type):

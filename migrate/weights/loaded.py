@@ -49,5 +49,6 @@ def cast(name: str, array: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, 
     """`array` in `dtype`; an integer that would not survive raises ValueError."""
     out = array.astype(dtype)
     if array.dtype.kind in "iu" and out.dtype.kind in "iu" and not np.array_equal(out.astype(array.dtype), array):
-        raise ValueError(f"`{name}` of the state dict holds integers that do not fit into {out.dtype}: enable jax_enable_x64 before the model is built")
+        hint = "enable jax_enable_x64 before the model is built"
+        raise ValueError(f"`{name}` of the state dict holds integers that do not fit into {out.dtype}: {hint}")
     return out

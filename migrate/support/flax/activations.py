@@ -3,7 +3,19 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from migrate.support.jax.activations import hardshrink, hardtanh, leaky_relu, log_softmax, prelu, rrelu, softmax, softplus, softshrink, tanhshrink, threshold_at
+from migrate.support.jax.activations import (
+    hardshrink,
+    hardtanh,
+    leaky_relu,
+    log_softmax,
+    prelu,
+    rrelu,
+    softmax,
+    softplus,
+    softshrink,
+    tanhshrink,
+    threshold_at,
+)
 
 
 class ReLU(nnx.Module):

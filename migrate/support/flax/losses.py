@@ -162,8 +162,8 @@ class LinearCrossEntropyLoss(nnx.Module):
     """A linear layer without an activation, and the cross entropy of its outputs."""
 
     def __init__(
-        self, in_features, num_classes, *, out_features=(), bias=False, reduction="mean", weight=None, ignore_index=None, label_smoothing=0.0,
-        options=None, rngs,
+        self, in_features, num_classes, *, out_features=(), bias=False, reduction="mean", weight=None, ignore_index=None,
+        label_smoothing=0.0, options=None, rngs,
     ):
         self.num_classes, self.out_features, self.reduction = num_classes, tuple(out_features), reduction
         self.weight, self.ignore_index, self.label_smoothing = as_buffer(weight), ignore_index, label_smoothing

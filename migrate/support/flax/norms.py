@@ -15,7 +15,7 @@ class LayerNorm(nnx.LayerNorm):
 
     def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, *, rngs):
         self.normalized_shape, self.elementwise_affine = ntuple(normalized_shape, 1), elementwise_affine
-        super().__init__(self.normalized_shape[-1], epsilon=eps, use_scale=False, use_bias=False, use_fast_variance=False, rngs=rngs)
+        super().__init__(self.normalized_shape[-1], epsilon=eps, use_scale=False, use_bias=False, rngs=rngs)
         self.scale = nnx.Param(jnp.ones(self.normalized_shape)) if elementwise_affine else nnx.data(None)
         self.bias = nnx.Param(jnp.zeros(self.normalized_shape)) if elementwise_affine and bias else nnx.data(None)
 
@@ -45,7 +45,7 @@ class GroupNorm(nnx.GroupNorm):
     eps = renamed("epsilon")
 
     def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, *, bias=True, rngs):
-        super().__init__(num_channels, num_groups, epsilon=eps, use_scale=affine, use_bias=affine and bias, use_fast_variance=False, rngs=rngs)
+        super().__init__(num_channels, num_groups, epsilon=eps, use_scale=affine, use_bias=affine and bias, rngs=rngs)
         self.num_channels, self.affine = num_channels, affine
 
     def __call__(self, input):

@@ -74,7 +74,7 @@ class RNNBase(nnx.Module):
                 outputs = []
             w = {n: getattr(self, n + suffix, None) for n in ("weight_ih", "bias_ih", "weight_hh", "bias_hh", "weight_hr")}
             gates = linear(x, w["weight_ih"], w["bias_ih"])
-            out, state = scan_cell(self.step(w), gates, jax.tree.map(lambda h: h[i], hx), mask, suffix.endswith("reverse"))
+            out, state = scan_cell(self.step(w), gates, jax.tree.map(lambda h, i=i: h[i], hx), mask, suffix.endswith("reverse"))
             outputs.append(out)
             states.append(state)
         return jnp.concatenate(outputs, -1), jax.tree.map(lambda *h: jnp.stack(h), *states)
