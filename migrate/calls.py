@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from migrate.edits import ATOM, BITOR, LAMBDA, Emitter, Piece, piece, precedence, required
+from migrate.edits import ATOM, BITOR, LAMBDA, Emitter, Piece, precedence, required
 from migrate.infer.kinds import Kind
 from migrate.tables import DROPPED, REFUSED, Condition, Parameter, Row, Variant, template
 
@@ -26,7 +26,6 @@ class Bound:
     row: Row
     arguments: dict[str, ast.expr | list[ast.expr]] = field(default_factory=dict)
     receiver: ast.expr | None = None
-    texts: dict[str, str] = field(default_factory=dict)  # arguments that the conversion adds
 
     def parameter(self, name: str) -> Parameter:
         """A parameter of the row."""
@@ -270,7 +269,7 @@ class Filler:
         return any(p.name == name and p.kind == "variadic" for p in self.bound.row.parameters)
 
     def _left_out(self, name: str) -> bool:
-        return name not in self.bound.arguments and name not in self.variant.pin and name not in self.bound.texts
+        return name not in self.bound.arguments and name not in self.variant.pin
 
     def _span_with_comma(self, node: ast.keyword, call: ast.AST) -> tuple[int, int]:
         start, end = node.col_offset, node.end_col_offset or 0
@@ -292,8 +291,6 @@ class Filler:
         return (*span, self.rename(node.id))
 
     def _hole(self, name: str, emitter: Emitter) -> Piece:
-        if name in self.bound.texts:
-            return piece(self.bound.texts[name])
         given = self.bound.arguments.get(name)
         cast = self.variant.cast.get(name)
         if given is None:

@@ -196,10 +196,21 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         _method(ctx, node, row, node.func.value)
         return
     found = ctx.resolve(node.func)
-    if isinstance(found, Row) and found.kind == "function" and node.args and _says_inplace(ctx, node):
+    if isinstance(found, Row) and found.torch.startswith("torch.nn.init."):
+        _initialiser(ctx, node, found)
+    elif isinstance(found, Row) and found.kind == "function" and node.args and _says_inplace(ctx, node):
         _method(ctx, node, found, None)
     elif node.args and isinstance(node.args[0], ast.Name) and _inplace_layer(ctx, node.func):
         _rebinding(ctx, node, node.args[0])
+
+
+def _initialiser(ctx: Context, node: ast.Call, row: Row) -> None:
+    """`nn.init.normal_(w)` of a plain tensor: the name gets the new value. A variable is written to by the function itself."""
+    base = node.args[0] if node.args else None
+    if isinstance(base, ast.Attribute) and base.attr == "data":
+        base = base.value
+    if isinstance(base, (ast.Name, ast.Subscript)) and not ctx.kind(base).variable and isinstance(ctx.source.parent(node), ast.Expr):
+        _method(ctx, node, row, None)
 
 
 def _says_inplace(ctx: Context, node: ast.Call) -> bool:

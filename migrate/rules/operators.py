@@ -80,17 +80,16 @@ def prepare(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | None) -
         return variant
     note(ctx, node, row, variant)
     forget(ctx, node, bound, variant)
-    _layout(ctx, bound)
+    _written(ctx, bound)
     return bound, variant
 
 
-def _layout(ctx: Context, bound: Bound) -> None:
-    """Tells an initialiser in what order of axes a native layer holds the variable that it writes to."""
-    from migrate.rules.state import layout
-
+def _written(ctx: Context, bound: Bound) -> None:
+    """An initialiser of `w.data` writes to w."""
     held = bound.arguments.get("tensor")
-    if "axes" in {p.name for p in bound.row.parameters} and isinstance(held, ast.Attribute) and (axes := layout(ctx, held)):
-        bound.texts["axes"] = axes
+    if bound.row.torch.startswith("torch.nn.init.") and isinstance(held, ast.Attribute) and held.attr == "data":
+        bound.arguments["tensor"] = held.value
+        ctx.removed.add(held)
 
 
 def forget(ctx: Context, node: ast.Call, bound: Bound, variant: Variant) -> None:
@@ -126,6 +125,8 @@ def _axes(ctx: Context, node: ast.Call, e: Emitter) -> str:
     from migrate.rules.state import AMBIGUOUS, MIXED, _native_state
 
     target = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg in ("tensor", "input")), None)
+    if isinstance(target, ast.Attribute) and target.attr == "data":
+        target = target.value
     if not isinstance(target, ast.Attribute) or not ctx.kind(target).variable:
         return ""
     native = _native_state(ctx, target)

@@ -28,7 +28,7 @@ def in_shape(ctx: Context, node: ast.Call, bound: Bound, variant: Variant, strea
         given = bound.arguments.get(hole) if hole else None
         if isinstance(given, list):
             return None
-        if hole and given is None and isinstance(a, ast.keyword) and hole not in variant.pin and hole not in bound.texts:
+        if hole and given is None and isinstance(a, ast.keyword) and hole not in variant.pin:
             continue
         body = Filler(ast.unparse(value), variant, bound, ctx.name, ctx.kind, stream).fill(e).at(LAMBDA)
         source = own.get(id(given)) if given is not None else None

@@ -160,16 +160,6 @@ def _native_state(ctx: Context, node: ast.Attribute) -> tuple[str, tuple[int, ..
     return found.pop() if found and found != {(node.attr, None)} else None
 
 
-def layout(ctx: Context, node: ast.Attribute) -> str:
-    """The `axes` argument of an initialiser for `layer.weight`: "" where the layer keeps PyTorch's order."""
-    kind = ctx.kind(node)
-    if not kind.variable or ctx.kind(node.value).tag != "module":
-        return ""
-    native = _native_state(ctx, node)
-    axes = native[1] if native is not None else None
-    return "'kernel'" if axes == MIXED else "" if axes is None or axes == tuple(range(len(axes))) else str(axes)
-
-
 def state_of(ctx: Context, row: Row) -> dict[str, str]:
     """The native state of a layer: PyTorch's name -> "attribute: axes -> axes"."""
     return {k: v for k, v in row.state.items() if isinstance(v, str)} if ctx.target.threads_rngs else {}
