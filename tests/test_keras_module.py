@@ -136,6 +136,8 @@ def test_variables():
     assert len(net.trainable_variables) == 13
     net.head.weight = net.shared.weight
     assert len({id(v) for v in net.trainable_variables}) == 12
+    del net.shared, net.scale
+    assert len(net.trainable_variables) == 10
     frozen = Parameter(jnp.ones(2), requires_grad=False)
     assert not frozen.trainable
 

@@ -119,12 +119,15 @@ def _walk(node: Any, path: str, name: str, tree: Tree, above: tuple[int, ...]) -
     native = isinstance(node, tuple(NATIVE)) and "torch_state" not in vars(type(node))
     if native and not node.built:
         _build(node, _below(tree.state_dict, name))
-    places = {place[0]: (k, place[1]) for k, place in state.items() if place is not None}
+    places: dict[str, list[tuple[str, Axes]]] = {}
+    for torch_name, place in state.items():
+        if place is not None:
+            places.setdefault(place[0], []).append((torch_name, place[1]))
     children = ((attribute, getattr(node, attribute, None)) for attribute in places) if native else _children(node)
     for key, value in children:
         if isinstance(value, keras.Variable):
-            torch_name, axes = places.get(key, (key, None))
-            tree.add(value, path + key, name + torch_name, axes)
+            for torch_name, axes in places.get(key, [(key, None)]):
+                tree.add(value, path + key, name + torch_name, axes)
         elif isinstance(value, keras.Layer | list | tuple | dict):
             inner = name if key == getattr(node, "torch_children", None) else name + key + "."
             _walk(value, path + key + ".", inner, tree, above)

@@ -81,6 +81,13 @@ def submodules(module):
     return list(found.values())
 
 
+def forget(module, name):
+    """Makes Keras forget the layer or variable in an attribute that is replaced or deleted."""
+    old = vars(module).get(name)
+    if isinstance(old, keras.Layer | keras.Variable) and sum(v is old for v in vars(module).values()) == 1:
+        module._tracker.untrack(old)
+
+
 class Module(keras.Model):
     """A Keras model with PyTorch's manners: variables are made by the constructor, and `call` takes any arguments.
 
@@ -119,13 +126,16 @@ class Module(keras.Model):
             return super().stateless_call(trainable_variables, non_trainable_variables, *args, **kwargs)
 
     def __setattr__(self, name, value):
-        old = vars(self).get(name)
-        if isinstance(old, keras.Layer | keras.Variable) and old is not value and sum(v is old for v in vars(self).values()) == 1:
-            self._tracker.untrack(old)  # replaced, so no longer a part of the model
+        if vars(self).get(name) is not value:
+            forget(self, name)
         if isinstance(value, dict) and type(value) not in (dict, OrderedDict) and not hasattr(value, "tracker"):
             object.__setattr__(self, name, value)  # Keras would make a plain dict of it
         else:
             super().__setattr__(name, value)
+
+    def __delattr__(self, name):
+        forget(self, name)
+        object.__delattr__(self, name)
 
     def __deepcopy__(self, memo):
         new = memo[id(self)] = type(self).__new__(type(self))
