@@ -92,7 +92,7 @@ def test_what_the_other_side_can_not_build_is_refused():
 def test_arrays_come_back_and_equal_ones_are_kept_once(tmp_path, monkeypatch):
     monkeypatch.setattr("migrate.check.store.FLUSH", 100)
     writer = Writer(tmp_path)
-    arrays = [np.arange(12, dtype=np.float32).reshape(3, 4), np.arange(12), np.arange(12.0), np.array(True), np.zeros((0, 2)), np.array([1 + 2j], np.complex64)]
+    arrays = [np.arange(12, dtype=np.float32).reshape(3, 4), np.arange(12), np.arange(12.0), np.array(True), np.array(1.5), np.zeros((0, 2)), np.array([1 + 2j], np.complex64)]
     keys = [writer.add(a) for a in arrays]
     assert writer.add(arrays[0].copy()) == keys[0]
     assert writer.add(arrays[0].reshape(4, 3)) != keys[0]
@@ -101,6 +101,7 @@ def test_arrays_come_back_and_equal_ones_are_kept_once(tmp_path, monkeypatch):
     reader = Reader(tmp_path, json.loads(json.dumps(writer.files)))
     for key, array in zip(keys[:-1], arrays, strict=False):
         np.testing.assert_array_equal(reader.get(key), array)
+        assert reader.get(key).shape == array.shape
     np.testing.assert_array_equal(reader.get(keys[-1]), [[1.0, 2.0]])
 
 

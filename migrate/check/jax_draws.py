@@ -10,7 +10,7 @@ import numpy as np
 
 from migrate.check.draws import Draws
 
-OTHER = ("categorical", "gumbel", "truncated_normal", "beta", "gamma", "poisson", "laplace", "choice", "multivariate_normal", "cauchy", "orthogonal", "dirichlet", "t")
+OTHER = ("categorical", "gumbel", "beta", "gamma", "poisson", "laplace", "choice", "multivariate_normal", "cauchy", "orthogonal", "dirichlet", "t")
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
@@ -44,6 +44,11 @@ def shared(draws: Draws) -> Iterator[None]:
     def exponential(key: Any, shape: Any = (), dtype: Any = float, **_: Any) -> Any:
         return jnp.asarray(-np.log1p(-draws.next("uniform", _shape(shape))), jnp.result_type(dtype))
 
+    def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = float, **_: Any) -> Any:
+        z = draws.next("normal", _shape(jnp.broadcast_shapes(jnp.shape(lower), jnp.shape(upper)) if shape is None else shape))
+        draws.log[-1][0] = "other: truncated_normal"
+        return jnp.asarray(np.clip(z, lower, upper), jnp.result_type(dtype))
+
     def other(name: str) -> Any:
         real = getattr(jax.random, name)
 
@@ -55,5 +60,6 @@ def shared(draws: Draws) -> Iterator[None]:
         return logged
 
     ours = {"uniform": uniform, "normal": normal, "bernoulli": bernoulli, "randint": randint, "permutation": permutation, "exponential": exponential}
+    ours["truncated_normal"] = truncated_normal
     with mock.patch.multiple(jax.random, **ours, **{n: other(n) for n in OTHER if hasattr(jax.random, n)}):
         yield

@@ -13,16 +13,9 @@ from typing import Any
 from migrate.check import oracle
 from migrate.check.child import limit_memory
 from migrate.check.load import UserError, describe, evaluate, load, locate, source_line
+from migrate.check.stages import Skipped, StageError
 
 STAGES = ("parses", "imports", "builds", "loads", "shapes", "forward", "submodules", "gradients", "train", "jit")
-
-
-class StageError(Exception):
-    """A stage found a difference."""
-
-
-class Skipped(Exception):
-    """A stage can't be done here; not a failure."""
 
 
 class Run:
@@ -73,7 +66,11 @@ def construct(module: Any, content: dict[str, Any], expression: str | None, targ
         from flax import nnx
 
         rngs = lambda: nnx.Rngs(0)
-    value = evaluate(expression or content["model"], vars(module), rngs)
+    from migrate.check.draws import Draws
+    from migrate.check.jax_draws import shared
+
+    with shared(Draws()):  # initial values are replaced by the original's; these need no compilation
+        value = evaluate(expression or content["model"], vars(module), rngs)
     return value[0] if content["pair"] and isinstance(value, tuple) else value
 
 

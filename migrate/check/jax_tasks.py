@@ -9,7 +9,7 @@ from migrate.check import leaves
 from migrate.check.compare import FACTOR, Difference, difference, kind
 from migrate.check.draws import Draws
 from migrate.check.jax_draws import shared
-from migrate.check.jax_side import Skipped, StageError
+from migrate.check.stages import Skipped, StageError
 from migrate.check.store import Reader
 from migrate.check.tree import Tree
 

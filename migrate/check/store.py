@@ -24,7 +24,7 @@ class Writer:
 
     def add(self, array: Array) -> str:
         """Keeps an array; returns its key. Complex numbers are kept as pairs."""
-        array = np.ascontiguousarray(array)
+        array = np.asarray(array, order="C")
         if array.dtype.kind == "c":
             array = array.view(array.real.dtype).reshape(*array.shape, 2)
         digest = hashlib.blake2b(array.tobytes(), digest_size=12, person=str(array.dtype).encode())
