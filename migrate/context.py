@@ -120,7 +120,7 @@ class Context:
         bound: set[str] = set()
         for scope in self.file.names.scopes.values():
             for name, bindings in scope.bindings.items():
-                if not all(b.kind == "import" and (b.dotted + ".").startswith("torch.") for b in bindings):
+                if not all(b.kind == "import" and ((b.dotted + ".").startswith("torch.") or isinstance(self.unit.named(b.dotted), Row)) for b in bindings):
                     bound.add(name)
         free = {n for n in all_names([self.source.tree]) if n not in self.file.names.top.bindings and not hasattr(builtins, n)}
         return bound | {n for n in free if self.file.names.top.stars}

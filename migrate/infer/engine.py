@@ -4,6 +4,7 @@ Facts travel through assignments, attributes, calls and returns, across files. T
 parameters and results. A name that is assigned on two branches has the join of both.
 """
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from migrate.infer.annotations import kind_of
@@ -132,7 +133,7 @@ class Inference:
         if stated.tag in ("module", "object", "list", "tuple", "dict"):
             return stated if kind.is_unknown or kind.tag == "none" or kind.tag != stated.tag else kind
         if kind.is_unknown or kind.tag == "none":
-            used = usage(function.node, p.arg)
+            used = usage(function.node, p.arg, lambda call, use: self.takes_tensor(frame.file, call, use))
             if not used.is_unknown:
                 return used.but(optional=kind.tag == "none" or kind.optional)
             if given is None and self._is_forward(function) and default is None:
@@ -142,6 +143,15 @@ class Inference:
         if kind.tag == "none":
             return UNKNOWN.but(optional=True)
         return kind
+
+    def takes_tensor(self, file: FileInfo, call: ast.Call, use: ast.AST) -> bool:
+        """Whether an operator of PyTorch is given a value as its first tensor, or as another that must be one."""
+        row = self.unit.resolve(file, call.func) if isinstance(call.func, (ast.Name, ast.Attribute)) else None
+        if not isinstance(row, Row) or row.kind != "function" or use not in call.args or not row.torch.startswith("torch."):
+            return False
+        at = call.args.index(use)  # type: ignore[arg-type]
+        names = [p.name for p in row.parameters if p.kind == "positional"]
+        return at < len(names) and names[at] in TENSOR_PARAMETERS
 
     def _is_forward(self, function: FunctionInfo) -> bool:
         return function.name == "forward" and function.owner is not None and function.owner.is_module
@@ -155,15 +165,17 @@ def _ordered(body: list[ast.stmt], callers_first: bool) -> list[ast.stmt]:
     return [s for s in body if s not in set(definitions)] + definitions[::-1]
 
 
+TENSOR_PARAMETERS = frozenset("input target mask query key value mat2 weight index batch1 batch2 vec tensor1 condition attn_mask".split())
 ONLY_TENSOR = frozenset(
     "size unsqueeze view permute contiguous masked_fill masked_fill_ detach numel expand chunk shape ndim softmax dim sigmoid unsqueeze_ transpose"
     " new_zeros new_ones new_tensor new_full scatter scatter_ gather index_select log_softmax relu matmul bmm expand_as view_as reshape device is_cuda"
+    " H mT mH is_sparse itemsize nbytes is_quantized is_leaf data_ptr is_complex is_floating_point element_size index_add scatter_add masked_select logsumexp cumsum log_softmax sigmoid tanh addmm baddbmm bmm matmul mm unflatten movedim clamp_min clamp_max rsqrt erf exp_ sub_ div_ masked_scatter index_fill tril triu argsort"
     " type_as unbind repeat_interleave narrow clamp add_ mul_ requires_grad unfold roll topk norm".split()
 )
 
 
-def usage(function: FunctionNode | ast.Lambda, name: str) -> Kind:
-    """What the body's use of a name tells."""
+def usage(function: FunctionNode | ast.Lambda, name: str, takes_tensor: "Callable[[ast.Call, ast.AST], bool] | None" = None) -> Kind:
+    """What the body's use of a name tells. `takes_tensor` says whether a call wants a tensor for an argument."""
     body = function.body if isinstance(function.body, list) else [function.body]
     parents: dict[ast.AST, ast.AST] = {}
     uses: list[ast.AST] = []
@@ -177,6 +189,8 @@ def usage(function: FunctionNode | ast.Lambda, name: str) -> Kind:
             uses.append(node)
     for use in uses:
         parent = parents.get(use)
+        if takes_tensor is not None and isinstance(parent, ast.Call) and parent.func is not use and takes_tensor(parent, use):
+            return TENSOR.but(sure=False)
         if isinstance(parent, ast.Attribute) and parent.attr in ONLY_TENSOR:
             return TENSOR.but(sure=False)
         if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "range" and use in parent.args:

@@ -286,7 +286,7 @@ def _lambda(inf: Inference, frame: Frame, node: ast.Lambda) -> Kind:
         if d is not None:
             evaluate(inf, frame, d)
     for p in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]:
-        inner.env[p.arg] = inf.kinds[p] = usage(node, p.arg)
+        inner.env[p.arg] = inf.kinds[p] = usage(node, p.arg, lambda call, use: inf.takes_tensor(frame.file, call, use))
     for v in (node.args.vararg, node.args.kwarg):
         if v is not None:
             inner.env[v.arg] = UNKNOWN

@@ -18,7 +18,7 @@ MACHINERY = ("torch.distributed", "torch.autograd", "torch.cuda", "torch.fx", "t
 
 def visit_call(ctx: Context, node: ast.Call) -> None:
     """A call of something of PyTorch."""
-    if ctx.owned(node) or node.func in ctx.removed:
+    if ctx.owned(node) or node.func in ctx.removed or node in ctx.left or ctx.owned(ctx.source.parent(node)) and isinstance(ctx.source.parent(node), ast.Expr):
         return
     found = ctx.resolve(node.func)
     if isinstance(found, str) and is_torch(found):

@@ -78,8 +78,9 @@ def _drop_items(ctx: Context, node: ast.With | ast.AsyncWith, noise: list[ast.wi
 def _dedent(ctx: Context, node: ast.With | ast.AsyncWith) -> None:
     """Moves the body's lines to the statement's own indentation; text inside strings stays."""
     src = ctx.source
-    outer, inner = src.indent(node), src.indent(node.body[0])
+    outer, inner = src.raw_indent(node), src.raw_indent(node.body[0])
     extra = inner[len(outer) :]
+    src.dedents.append((_head_end(ctx, node), src.end(node.body[-1]), len(extra)))
     strings = {line for n in ast.walk(node) if isinstance(n, (ast.Constant, ast.JoinedStr)) and (n.end_lineno or 0) > n.lineno for line in range(n.lineno + 1, (n.end_lineno or 0) + 1)}
     at, last = _head_end(ctx, node), src.end(node.body[-1])
     while at < last:

@@ -52,8 +52,23 @@ def is_tensor_method(ctx: Context, func: ast.Attribute, receiver: Kind, call: as
     if name in ONLY_TENSOR:
         return True
     if name in PYTHON_METHODS:
-        return call is not None and any(k.arg == "dim" for k in call.keywords)
+        return call is not None and not _may_be_python(ctx, name, call)
     return not receiver.tag == "module"
+
+
+def _may_be_python(ctx: Context, name: str, call: ast.Call) -> bool:
+    """Whether a call of a method that Python's own types have too may be theirs."""
+    keywords = {k.arg for k in call.keywords}
+    used = not isinstance(ctx.source.parent(call), ast.Expr)
+    match name:
+        case "add" | "sort" | "remove" | "reverse" | "insert" | "extend":
+            return not used and not keywords - {"key", "reverse"}
+        case "split" | "rsplit":
+            first = call.args[0] if call.args else None
+            return not keywords & {"dim", "split_size"} and (first is None or ctx.kind(first).tag not in ("int", "list", "tuple", "number") or len(call.args) > 2)
+        case "index" | "count" | "copy" | "pop" | "format" | "join" | "replace" | "find" | "strip" | "title" | "clear" | "update" | "get" | "items" | "keys" | "values":
+            return not keywords & {"dim"}
+    return not keywords & {"dim", "keepdim", "dtype"}
 
 
 def plan_operator(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | None) -> bool:

@@ -26,6 +26,7 @@ class Source:
     newline: str = "\n"
     encoding: str = "utf-8"
     parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
+    dedents: list[tuple[int, int, int]] = field(default_factory=list)  # (start, end, columns) of blocks that move left
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -84,6 +85,14 @@ class Source:
         return len(self.text) if end < 0 else end + 1
 
     def indent(self, node: ast.AST) -> str:
+        """The white space that the node's line starts with in the output: blocks that are taken out of their `with` move left."""
+        found = self.raw_indent(node)
+        for start, end, width in self.dedents:
+            if start <= self.start(node) < end:
+                found = found[: max(0, len(found) - width)]
+        return found
+
+    def raw_indent(self, node: ast.AST) -> str:
         """The white space before the line that a node starts on."""
         start = self.line_start(self.start(node))
         line = self.text[start : self.start(node)]
