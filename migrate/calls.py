@@ -295,7 +295,7 @@ class Filler:
         cast = self.variant.cast.get(name)
         if given is None:
             default = self.bound.parameter(name).default or ("()" if self._is_variadic(name) else "None")
-            return Piece(default, precedence(ast.parse(default, mode="eval").body))
+            return Piece(default, ATOM if default.startswith("(") else precedence(ast.parse(default, mode="eval").body))
         if isinstance(given, list):
             parts = [_item(emitter, a) for a in given]
             return Piece(f"({', '.join(parts)}{',' if len(parts) == 1 else ''})")

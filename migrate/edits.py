@@ -41,7 +41,7 @@ def precedence(node: ast.AST) -> int:
         case ast.Tuple() | ast.Yield() | ast.YieldFrom() | ast.Starred():
             return LOOSE
         case ast.Constant(value=int() | float() | complex()) if not isinstance(node.value, bool):
-            return POWER  # `1 .real`: a number is no atom before a dot
+            return AWAIT  # `1 .real`: a number is no atom before a dot
     return ATOM
 
 
