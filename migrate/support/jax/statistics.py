@@ -1,5 +1,6 @@
 """Counts, integrals and distances."""
 import jax.numpy as jnp
+import numpy as np
 
 from migrate.support.jax.reductions import vector_norm
 
@@ -69,3 +70,19 @@ def gradient(input, spacing=1, dim=None, edge_order=1):
     return tuple(
         slope(input, h if jnp.ndim(h) else h * jnp.arange(input.shape[d]), d, edge_order) for d, h in zip(dims, spacings)
     )
+
+
+def histogram(input, bins, range=None, weight=None, density=False):
+    """Counts (or weights, or densities) in bins, in input's dtype, and the edges of the bins."""
+    weight = None if weight is None else jnp.ravel(weight)
+    hist, edges = jnp.histogram(input, bins, None if range is None else tuple(range), weight, density)
+    return hist.astype(input.dtype), edges.astype(input.dtype)
+
+
+def histogramdd(input, bins, range=None, weight=None, density=False):
+    """Counts of points (..., D) in D-dimensional bins, in input's dtype, and the edges of each dimension."""
+    points = input.reshape(-1, input.shape[-1])
+    pairs = None if range is None else [tuple(range[i : i + 2]) for i in np.arange(0, len(range), 2)]
+    weight = None if weight is None else jnp.ravel(weight)
+    hist, edges = jnp.histogramdd(points, bins, pairs, weight, density)
+    return hist.astype(input.dtype), [e.astype(input.dtype) for e in edges]
