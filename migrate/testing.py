@@ -1,10 +1,11 @@
 """For users' own test suites: the proof that a converted model is still the original.
 
-    from migrate.testing import assert_equivalent
+from migrate.testing import assert_equivalent
 
-    def test_net():
-        assert_equivalent(TorchNet(), FlaxNet(rngs=nnx.Rngs(0)), (torch.randn(2, 3, 32, 32),))
+def test_net():
+    assert_equivalent(TorchNet(), FlaxNet(rngs=nnx.Rngs(0)), (torch.randn(2, 3, 32, 32),))
 """
+
 import copy
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -17,11 +18,18 @@ LIVE = STAGES[3:]  # a live model has been built already
 
 
 def compare(
-    original: Any, converted: Any, inputs: Any, kwargs: Mapping[str, Any] | None = None, *, stages: Iterable[str] = LIVE, perturb: bool = True,
+    original: Any,
+    converted: Any,
+    inputs: Any,
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    stages: Iterable[str] = LIVE,
+    perturb: bool = True,
 ) -> Verdict:
     """Compares two live models on `inputs` (torch tensors or numpy arrays) and `kwargs`, and returns the verdict.
 
-    The original is copied. `perturb` moves the copy's weights off values that hide faults (zeros, ones) before they are loaded into `converted`, whose own
+    The original is copied. `perturb` moves the copy's weights off values that hide faults (zeros, ones) before they are loaded
+    into `converted`, whose own
     weights come back afterwards.
     """
     import torch
@@ -92,7 +100,12 @@ class _Kept:
             from flax import nnx
 
             self.values = [(v, v.get_value()) for _, v in nnx.iter_graph(model) if isinstance(v, nnx.Variable)]
-            self.modes = [(m, k, vars(m)[k]) for _, m in nnx.iter_graph(model) for k in ("deterministic", "use_running_average", "training") if k in getattr(m, "__dict__", {})]
+            self.modes = [
+                (m, k, vars(m)[k])
+                for _, m in nnx.iter_graph(model)
+                for k in ("deterministic", "use_running_average", "training")
+                if k in getattr(m, "__dict__", {})
+            ]
 
     def back(self) -> None:
         """Brings them back."""

@@ -1,6 +1,7 @@
-"""Hand-written pairs for the tests of the checker: a PyTorch model, the right Flax counterpart, and faults planted into it one at a time."""
+"""Hand-written pairs for the tests of the checker: a PyTorch model, the right Flax counterpart, and faults planted into it one at
+a time."""
 
-CONV_TORCH = '''
+CONV_TORCH = """
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -29,9 +30,9 @@ class Net(nn.Module):
         x = self.stem(x).mean((2, 3))
         x = torch.tanh(self.mix(self.drop(x)) + self.shift)
         return self.head(x)
-'''
+"""
 
-CONV_FLAX = '''
+CONV_FLAX = """
 import jax
 import jax.numpy as jnp
 from flax import nnx
@@ -53,7 +54,10 @@ class Conv2d(nnx.Conv):
 
 
 class BatchNorm2d(nnx.BatchNorm):
-    torch_state = {"weight": ("scale", None), "bias": ("bias", None), "running_mean": ("mean", None), "running_var": ("var", None), "num_batches_tracked": None}
+    torch_state = {
+        "weight": ("scale", None), "bias": ("bias", None), "running_mean": ("mean", None), "running_var": ("var", None),
+        "num_batches_tracked": None,
+    }
 
     def __init__(self, features, eps=1e-5, momentum=0.1, *, rngs):
         super().__init__(features, axis=1, momentum=1 - momentum, epsilon=eps, use_fast_variance=False, rngs=rngs)
@@ -88,7 +92,7 @@ class Net(nnx.Module):
         x = self.stem(x).mean((2, 3))
         x = jnp.tanh(self.mix(self.drop(x)) + self.shift)
         return self.head(x)
-'''
+"""
 
 # name: (text, replacement, stage that must fail (two where the size of the error decides), submodule that must be named or None)
 CONV_FAULTS = {
@@ -96,15 +100,24 @@ CONV_FAULTS = {
     "batch norm epsilon of Keras": ("eps=1e-5", "eps=1e-3", "forward", "stem.norm"),
     "padding SAME": ("padding=1", 'padding="SAME"', "forward", "stem.conv"),
     "tanh gelu": ("approximate=False", "approximate=True", "forward", "stem"),
-    "square weight not transposed": ('torch_state = {"weight": ("kernel", (1, 0)), "bias": ("bias", None)}\n\n\nclass Conv2d',
-                                     'torch_state = {"weight": ("kernel", (1, 0)), "bias": ("bias", None)}\n\n\nclass Square(nnx.Linear):\n'
-                                     '    torch_state = {"weight": ("kernel", None), "bias": ("bias", None)}\n\n\nclass Conv2d', "forward", "mix"),
+    "square weight not transposed": (
+        'torch_state = {"weight": ("kernel", (1, 0)), "bias": ("bias", None)}\n\n\nclass Conv2d',
+        'torch_state = {"weight": ("kernel", (1, 0)), "bias": ("bias", None)}\n\n\nclass Square(nnx.Linear):\n'
+        '    torch_state = {"weight": ("kernel", None), "bias": ("bias", None)}\n\n\nclass Conv2d',
+        "forward",
+        "mix",
+    ),
     "momentum reversed": ("momentum=1 - momentum", "momentum=momentum", "train", None),
     "biased running variance": ("n / (n - 1)", "1.0", "train", None),
     "dropout left out": ("self.drop(x)", "x", "train", None),
     "dropout rate": ("nnx.Dropout(0.25", "nnx.Dropout(0.2", "train", None),
     "gradient stopped": ("x = self.stem(x).mean((2, 3))", "x = jax.lax.stop_gradient(self.stem(x)).mean((2, 3))", "gradients", None),
-    "buffer not loaded": ("self.shift = Buffer(jnp.linspace(-1, 1, width))", "self.shift = nnx.data(jnp.linspace(-1, 1, width) * 2)", "loads", None),
+    "buffer not loaded": (
+        "self.shift = Buffer(jnp.linspace(-1, 1, width))",
+        "self.shift = nnx.data(jnp.linspace(-1, 1, width) * 2)",
+        "loads",
+        None,
+    ),
     "buffer forgotten": (" + self.shift)", ")", "forward", ""),
     "bias forgotten": ("Linear(width, classes, rngs=rngs)", "Linear(width, classes, use_bias=False, rngs=rngs)", "loads", None),
     "other activation": ("jnp.tanh", "jax.nn.sigmoid", "forward", ""),
@@ -116,7 +129,7 @@ CONV_FAULTS = {
     "does not build": ("self.drop = nnx.Dropout(0.25, rngs=rngs)", "self.drop = nnx.Dropout(rate_=0.25)", "builds", None),
 }
 
-TEXT_TORCH = '''
+TEXT_TORCH = """
 import math
 
 import torch
@@ -172,9 +185,9 @@ def make():
     mask = torch.ones(2, 7, dtype=torch.bool)
     mask[1, 5:] = False
     return Encoder(), (torch.randint(0, 20, (2, 7)), mask)
-'''
+"""
 
-TEXT_FLAX = '''
+TEXT_FLAX = """
 import math
 
 import jax
@@ -215,7 +228,8 @@ class Block(nnx.Module):
         self.norm1 = LayerNorm(width, rngs=rngs)
         self.attn = Attention(width, heads, rngs=rngs)
         self.norm2 = LayerNorm(width, rngs=rngs)
-        self.mlp = nnx.Sequential(Linear(width, 2 * width, rngs=rngs), lambda x: jax.nn.gelu(x, approximate=False), Linear(2 * width, width, rngs=rngs))
+        gelu = lambda x: jax.nn.gelu(x, approximate=False)
+        self.mlp = nnx.Sequential(Linear(width, 2 * width, rngs=rngs), gelu, Linear(2 * width, width, rngs=rngs))
 
     def __call__(self, x, mask):
         x = x + self.attn(self.norm1(x), mask)
@@ -252,7 +266,7 @@ class Encoder(nnx.Module):
 def make(*, rngs):
     mask = jnp.ones((2, 7), bool).at[1, 5:].set(False)
     return Encoder(rngs=rngs), (jax.random.randint(rngs.default(), (2, 7), 0, 20), mask)
-'''
+"""
 
 TEXT_FAULTS = {
     "layer norm epsilon": ("epsilon=1e-5", "epsilon=1e-6", "forward|submodules", "blocks.0.norm1"),
@@ -260,16 +274,26 @@ TEXT_FAULTS = {
     "no scaling": (" / math.sqrt(q.shape[-1])", "", "forward", "blocks.0.attn"),
     "order of q and k": ("q, k, v = (", "k, q, v = (", "forward", "blocks.0.attn"),
     "softmax over another axis": ("jax.nn.softmax(scores, -1)", "jax.nn.softmax(scores, -2)", "forward", "blocks.0.attn"),
-    "square weight not transposed": ('self.out = Linear(width, width, rngs=rngs)', 'self.out = Linear(width, width, rngs=rngs)\n        self.out.torch_state = {}\n'
-                                     '        Flat = type("Flat", (nnx.Linear,), {"torch_state": {"weight": ("kernel", None), "bias": ("bias", None)}})\n'
-                                     '        self.out = Flat(width, width, rngs=rngs)', "forward", "blocks.0.attn.out"),
+    "square weight not transposed": (
+        "self.out = Linear(width, width, rngs=rngs)",
+        "self.out = Linear(width, width, rngs=rngs)\n        self.out.torch_state = {}\n"
+        '        Flat = type("Flat", (nnx.Linear,), {"torch_state": {"weight": ("kernel", None), "bias": ("bias", None)}})\n'
+        "        self.out = Flat(width, width, rngs=rngs)",
+        "forward",
+        "blocks.0.attn.out",
+    ),
     "residual forgotten": ("x = x + self.attn", "x = self.attn", "forward", "blocks.0"),
     "tanh gelu": ("approximate=False", "approximate=True", "forward", "blocks.0.mlp"),
     "off by one": ("logits.argmax(-1)", "logits[..., 1:].argmax(-1)", "forward", ""),
     "other key order": ('{"logits": logits, "best": logits.argmax(-1),', '{"best": logits.argmax(-1), "logits": logits,', "shapes", None),
     "noise left out": ("* 0.1 + x", "* 0.0 + x", "forward", ""),
     "noise too strong": ("* 0.1 + x", "* 0.2 + x", "forward", ""),
-    "untied": ("return x @ self.embed.embedding[...].T", "return x @ jax.lax.stop_gradient(self.embed.embedding[...]).T", "gradients", None),
+    "untied": (
+        "return x @ self.embed.embedding[...].T",
+        "return x @ jax.lax.stop_gradient(self.embed.embedding[...]).T",
+        "gradients",
+        None,
+    ),
 }
 
 

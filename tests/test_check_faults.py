@@ -1,4 +1,5 @@
 """The checker finds planted faults, at the stage and the submodule where they are, and raises no alarm on the right counterparts."""
+
 import json
 import sys
 from pathlib import Path
@@ -35,7 +36,15 @@ def judge(oracles, name, text, tmp_path, monkeypatch):
     converted = tmp_path / "converted.py"
     converted.write_text(text)
     folder, content = oracles[name]
-    job = {"converted": str(converted), "roots": [], "oracle": str(folder), "out": str(tmp_path), "model": None, "target": "flax", "stages": list(STAGES)}
+    job = {
+        "converted": str(converted),
+        "roots": [],
+        "oracle": str(folder),
+        "out": str(tmp_path),
+        "model": None,
+        "target": "flax",
+        "stages": list(STAGES),
+    }
     result = jax_side.check(job)
     json.dumps(result)
     return from_result(result, content, 0.0, "flax", STAGES)

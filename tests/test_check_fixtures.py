@@ -1,4 +1,5 @@
 """The golden output of fixtures/: as text, and as numbers, gradients and statistics against PyTorch."""
+
 import sys
 
 import pytest
@@ -39,7 +40,14 @@ def test_numbers(case, tmp_path, monkeypatch):
             m.setattr(sys, "path", list(sys.path))
             m.setattr(sys, "argv", list(sys.argv))
             m.delitem(sys.modules, "torch_support", raising=False)
-            job = {"converted": str(folder / f"{case}_{target}.py"), "roots": [], "oracle": str(tmp_path / "oracle"), "out": str(folder), "target": target, "stages": list(STAGES)}
+            job = {
+                "converted": str(folder / f"{case}_{target}.py"),
+                "roots": [],
+                "oracle": str(tmp_path / "oracle"),
+                "out": str(folder),
+                "target": target,
+                "stages": list(STAGES),
+            }
             verdict = from_result(jax_side.check(job), content, 0.0, target, STAGES)
         if not verdict.ok:
             wrong[target] = f"{verdict.message} {verdict.first or ''}"

@@ -1,4 +1,5 @@
 """The parts of the checker: inputs, nested values, arrays on disk, tolerance, shared draws, precision, limits."""
+
 import json
 import sys
 import time
@@ -24,17 +25,20 @@ from migrate.check.torch_tasks import gradients, unseen
 # --- inputs ---
 
 
-@pytest.mark.parametrize(("text", "expected"), [
-    ("f32[2,3]", spec.Spec("", "float32", (2, 3))),
-    (" i64[2, 12](0, 50) ", spec.Spec("", "int64", (2, 12), 0.0, 50.0)),
-    ("mask=bool[2,5]", spec.Spec("mask", "bool", (2, 5))),
-    ("f32[]", spec.Spec("", "float32", ())),
-    ("bf16[4]", spec.Spec("", "bfloat16", (4,))),
-    ("3", spec.Spec(value=3)),
-    ("mode='max'", spec.Spec("mode", value="max")),
-    ("size=(2, 3)", spec.Spec("size", value=(2, 3))),
-    ("None", spec.Spec(value=None)),
-])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("f32[2,3]", spec.Spec("", "float32", (2, 3))),
+        (" i64[2, 12](0, 50) ", spec.Spec("", "int64", (2, 12), 0.0, 50.0)),
+        ("mask=bool[2,5]", spec.Spec("mask", "bool", (2, 5))),
+        ("f32[]", spec.Spec("", "float32", ())),
+        ("bf16[4]", spec.Spec("", "bfloat16", (4,))),
+        ("3", spec.Spec(value=3)),
+        ("mode='max'", spec.Spec("mode", value="max")),
+        ("size=(2, 3)", spec.Spec("size", value=(2, 3))),
+        ("None", spec.Spec(value=None)),
+    ],
+)
 def test_inputs_are_read(text, expected):
     assert spec.parse(text) == expected
 
@@ -92,7 +96,15 @@ def test_what_the_other_side_can_not_build_is_refused():
 def test_arrays_come_back_and_equal_ones_are_kept_once(tmp_path, monkeypatch):
     monkeypatch.setattr("migrate.check.store.FLUSH", 100)
     writer = Writer(tmp_path)
-    arrays = [np.arange(12, dtype=np.float32).reshape(3, 4), np.arange(12), np.arange(12.0), np.array(True), np.array(1.5), np.zeros((0, 2)), np.array([1 + 2j], np.complex64)]
+    arrays = [
+        np.arange(12, dtype=np.float32).reshape(3, 4),
+        np.arange(12),
+        np.arange(12.0),
+        np.array(True),
+        np.array(1.5),
+        np.zeros((0, 2)),
+        np.array([1 + 2j], np.complex64),
+    ]
     keys = [writer.add(a) for a in arrays]
     assert writer.add(arrays[0].copy()) == keys[0]
     assert writer.add(arrays[0].reshape(4, 3)) != keys[0]
@@ -129,17 +141,33 @@ def test_an_error_is_measured_in_units_of_the_original():
     assert not difference(want + np.float32(1e-6), want, "float32", 0.0).reason
 
 
-@pytest.mark.parametrize(("got", "want", "dtype"), [
-    ([1, 2], [1, 3], "int64"), ([True], [False], "bool"), ([np.nan, 1], [0.0, 1], "float32"), ([0.0, 1], [np.nan, 1], "float32"),
-    ([np.inf], [-np.inf], "float32"), ([1.0], [np.inf], "float32"), ([1.0], [1], "int64"), ([0.1], [0.0], "float32"),
-])
+@pytest.mark.parametrize(
+    ("got", "want", "dtype"),
+    [
+        ([1, 2], [1, 3], "int64"),
+        ([True], [False], "bool"),
+        ([np.nan, 1], [0.0, 1], "float32"),
+        ([0.0, 1], [np.nan, 1], "float32"),
+        ([np.inf], [-np.inf], "float32"),
+        ([1.0], [np.inf], "float32"),
+        ([1.0], [1], "int64"),
+        ([0.1], [0.0], "float32"),
+    ],
+)
 def test_what_differs(got, want, dtype):
     assert difference(np.array(got), np.array(want), dtype, 1e-7).reason
 
 
-@pytest.mark.parametrize(("got", "want", "dtype"), [
-    ([1, 2], [1, 2], "int64"), ([np.nan, 1], [np.nan, 1], "float32"), ([np.inf, -np.inf], [np.inf, -np.inf], "float32"), ([], [], "float32"), ([0.0], [-0.0], "float32"),
-])
+@pytest.mark.parametrize(
+    ("got", "want", "dtype"),
+    [
+        ([1, 2], [1, 2], "int64"),
+        ([np.nan, 1], [np.nan, 1], "float32"),
+        ([np.inf, -np.inf], [np.inf, -np.inf], "float32"),
+        ([], [], "float32"),
+        ([0.0], [-0.0], "float32"),
+    ],
+)
 def test_what_does_not(got, want, dtype):
     assert not difference(np.array(got), np.array(want), dtype, 0.0).reason
 
@@ -155,13 +183,29 @@ def test_integers_that_pytorch_itself_is_undecided_about_are_excused():
 def test_both_sides_draw_the_same_numbers():
     def theirs():
         x = torch.zeros(3, 4)
-        return [torch.rand(3, 4), torch.randn_like(x), torch.nn.functional.dropout(torch.ones(3, 4), 0.25), torch.bernoulli(torch.full((3, 4), 0.3)), torch.randint(2, 9, (3, 4)),
-                torch.empty(3, 4).normal_(1.0, 2.0), torch.empty(3, 4).uniform_(-1, 1), torch.randperm(5)]
+        return [
+            torch.rand(3, 4),
+            torch.randn_like(x),
+            torch.nn.functional.dropout(torch.ones(3, 4), 0.25),
+            torch.bernoulli(torch.full((3, 4), 0.3)),
+            torch.randint(2, 9, (3, 4)),
+            torch.empty(3, 4).normal_(1.0, 2.0),
+            torch.empty(3, 4).uniform_(-1, 1),
+            torch.randperm(5),
+        ]
 
     def ours():
         key = jax.random.key(0)
-        return [jax.random.uniform(key, (3, 4)), jax.random.normal(key, (3, 4)), jax.random.bernoulli(key, 0.75, (3, 4)) / 0.75, jax.random.bernoulli(key, jnp.full((3, 4), 0.3)),
-                jax.random.randint(key, (3, 4), 2, 9), 1.0 + 2.0 * jax.random.normal(key, (3, 4)), jax.random.uniform(key, (3, 4), minval=-1, maxval=1), jax.random.permutation(key, 5)]
+        return [
+            jax.random.uniform(key, (3, 4)),
+            jax.random.normal(key, (3, 4)),
+            jax.random.bernoulli(key, 0.75, (3, 4)) / 0.75,
+            jax.random.bernoulli(key, jnp.full((3, 4), 0.3)),
+            jax.random.randint(key, (3, 4), 2, 9),
+            1.0 + 2.0 * jax.random.normal(key, (3, 4)),
+            jax.random.uniform(key, (3, 4), minval=-1, maxval=1),
+            jax.random.permutation(key, 5),
+        ]
 
     a, b = Draws(), Draws()
     with mode(a, double=False):

@@ -1,4 +1,5 @@
 """The command line: what is written and what is not, exit codes, one message for each error and no traceback."""
+
 import io
 import json
 import os
@@ -209,16 +210,29 @@ def test_an_unwritable_folder(folder, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("arguments", "said"), [
-    (["explain", "302"], "MIG302"), (["explain", "mig501"], "MIG501"), (["explain"], "MIG901"), (["--version"], "migrate "), (["--help"], "convert"),
-    (["convert", "--help"], "--target"), (["check", "--help"], "--input"), (["weights", "--help"], "--partial"), (["oracle", "--help"], "--output"), (["ops", "--help"], "NAME"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["explain", "302"], "MIG302"),
+        (["explain", "mig501"], "MIG501"),
+        (["explain"], "MIG901"),
+        (["--version"], "migrate "),
+        (["--help"], "convert"),
+        (["convert", "--help"], "--target"),
+        (["check", "--help"], "--input"),
+        (["weights", "--help"], "--partial"),
+        (["oracle", "--help"], "--output"),
+        (["ops", "--help"], "NAME"),
+    ],
+)
 def test_what_is_printed(capsys, arguments, said):
     assert run(arguments) == 0
     assert said in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("name", "said"), [("gelu", "approximate"), ("F.gelu", "jax.nn.gelu"), ("nn.Conv2d", "Conv2d"), ("torch.cat", "jnp.concatenate")])
+@pytest.mark.parametrize(
+    ("name", "said"), [("gelu", "approximate"), ("F.gelu", "jax.nn.gelu"), ("nn.Conv2d", "Conv2d"), ("torch.cat", "jnp.concatenate")]
+)
 def test_ops(capsys, name, said):
     assert run(["ops", name]) == 0
     assert said in capsys.readouterr().out
@@ -230,7 +244,8 @@ def test_ops_suggests(capsys):
 
 
 def test_help_imports_nothing_large():
-    code = "import sys; from migrate.cli.main import run; run(['--help']); print(sorted({'torch', 'jax', 'flax', 'keras', 'numpy', 'rich'} & set(sys.modules)))"
+    names = "{'torch', 'jax', 'flax', 'keras', 'numpy', 'rich'}"
+    code = f"import sys; from migrate.cli.main import run; run(['--help']); print(sorted({names} & set(sys.modules)))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
     assert out.stdout.splitlines()[-1] == "[]"
 
@@ -241,8 +256,13 @@ def test_colours_follow_the_terminal(folder):
 
     def diff(environment):
         main, side = pty.openpty()
-        process = subprocess.Popen([sys.executable, "-m", "migrate.cli", "convert", "model.py", "--diff"], stdout=side, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
-                                   env={**os.environ, "TERM": "xterm", **environment})
+        process = subprocess.Popen(
+            [sys.executable, "-m", "migrate.cli", "convert", "model.py", "--diff"],
+            stdout=side,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "TERM": "xterm", **environment},
+        )
         os.close(side)
         text = b""
         try:

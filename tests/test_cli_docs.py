@@ -1,4 +1,6 @@
-"""The documentation says what is: examples are real output, commands and options exist, the page of codes is the table, links lead somewhere."""
+"""The documentation says what is: examples are real output, commands and options exist, the page of codes is the table, links lead
+somewhere."""
+
 import ast
 import re
 import shlex

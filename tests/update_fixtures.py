@@ -1,7 +1,9 @@
-"""Writes the golden output of fixtures/: what each `torch.py` becomes for each target, and what is reported. Read the diff before it is committed.
+"""Writes the golden output of fixtures/: what each `torch.py` becomes for each target, and what is reported. Read the diff before
+it is committed.
 
 usage: update_fixtures.py [CASE ...]
 """
+
 import sys
 from pathlib import Path
 
@@ -23,7 +25,11 @@ def golden(case):
         lines = [f"{d.severity}: {text.line(path, d)}" for path, d in text.located({"torch.py": conversion})]
         support = ", ".join(f"{path} ({content.count(chr(10))} lines)" for path, content in conversion.support.items())
         ratio = conversion.code.count("\n") / source.count("\n")
-        report += [f"{name}: {source.count(chr(10))} -> {conversion.code.count(chr(10))} lines ({ratio:.2f}); support: {support or 'none'}", *lines, ""]
+        report += [
+            f"{name}: {source.count(chr(10))} -> {conversion.code.count(chr(10))} lines ({ratio:.2f}); support: {support or 'none'}",
+            *lines,
+            "",
+        ]
     return files | {"report.txt": "\n".join(report)}
 
 

@@ -1,7 +1,9 @@
 """Both models side by side: the original in PyTorch, the converted one in JAX, stage by stage to the first place that differs.
 
-`migrate.check(...)` is `migrate.check.run.check`; this package is callable so that the name is the same function whatever was imported first.
+`migrate.check(...)` is `migrate.check.run.check`; this package is callable so that the name is the same function whatever was
+imported first.
 """
+
 import sys
 from types import ModuleType
 from typing import Any

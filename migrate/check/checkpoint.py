@@ -1,4 +1,5 @@
 """Reads a checkpoint as a state dict of numpy-convertible tensors. Nothing in it is executed."""
+
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +13,8 @@ class CheckpointError(ValueError):
 
 
 def read(path: Path, key: str = "") -> tuple[dict[str, Any], str]:
-    """The state dict of a `.safetensors` file, a `torch.save` file or a `.index.json` of shards, and where it was inside the file ("" at the top).
+    """The state dict of a `.safetensors` file, a `torch.save` file or a `.index.json` of shards, and where it was inside the file
+    ("" at the top).
 
     `key` names the entry that holds the state dict; without it the usual ones are tried.
     """
@@ -23,7 +25,10 @@ def read(path: Path, key: str = "") -> tuple[dict[str, Any], str]:
     if key:
         for part in key.split("."):
             if not isinstance(content, Mapping) or part not in content:
-                raise CheckpointError(f"no entry `{key}` in it" + (f"; there are {', '.join(map(str, content))[:200]}" if isinstance(content, Mapping) else ""))
+                raise CheckpointError(
+                    f"no entry `{key}` in it"
+                    + (f"; there are {', '.join(map(str, content))[:200]}" if isinstance(content, Mapping) else "")
+                )
             content = content[part]
         place = key
     elif not _is_state(content):
@@ -32,7 +37,9 @@ def read(path: Path, key: str = "") -> tuple[dict[str, Any], str]:
                 content, place = content[name], name
                 break
     if not _is_state(content):
-        raise CheckpointError("holds no state dict" + (f"; its entries are {', '.join(map(str, content))[:200]}" if isinstance(content, Mapping) else ""))
+        raise CheckpointError(
+            "holds no state dict" + (f"; its entries are {', '.join(map(str, content))[:200]}" if isinstance(content, Mapping) else "")
+        )
     state = {str(k): v for k, v in content.items() if hasattr(v, "shape")}
     if state and all(k.startswith("module.") for k in state):  # saved from a parallel wrapper
         state = {k.removeprefix("module."): v for k, v in state.items()}
@@ -40,7 +47,12 @@ def read(path: Path, key: str = "") -> tuple[dict[str, Any], str]:
 
 
 def _is_state(value: Any) -> bool:
-    return isinstance(value, Mapping) and bool(value) and any(hasattr(v, "shape") for v in value.values()) and not any(isinstance(v, Mapping) for v in value.values())
+    return (
+        isinstance(value, Mapping)
+        and bool(value)
+        and any(hasattr(v, "shape") for v in value.values())
+        and not any(isinstance(v, Mapping) for v in value.values())
+    )
 
 
 def _safetensors(path: Path) -> dict[str, Any]:
@@ -50,7 +62,7 @@ def _safetensors(path: Path) -> dict[str, Any]:
         try:
             from safetensors.torch import load_file  # it has bfloat16
         except ImportError:
-            from safetensors.numpy import load_file  # type: ignore[assignment]
+            from safetensors.numpy import load_file
         return dict(load_file(path))
     except SafetensorError as e:
         raise CheckpointError(f"is no safetensors file: {e}") from None
@@ -70,9 +82,13 @@ def _pickle(path: Path) -> Any:
     except Exception as e:
         text = " ".join(str(e).split())
         if "weights_only" in text or "Unsupported" in text:
-            wanted = text.partition("GLOBAL ")[2].partition(" ")[0] or text.partition("Unsupported global: ")[2].partition(" ")[2].partition(" ")[0]
+            wanted = (
+                text.partition("GLOBAL ")[2].partition(" ")[0]
+                or text.partition("Unsupported global: ")[2].partition(" ")[2].partition(" ")[0]
+            )
             raise CheckpointError(
-                f"holds more than tensors{f' ({wanted})' if wanted else ''}, and loading it would execute code; save `model.state_dict()` instead"
+                f"holds more than tensors{f' ({wanted})' if wanted else ''}, and loading it would execute code; "
+                "save `model.state_dict()` instead"
             ) from None
         raise CheckpointError(f"can't be read: {text[:200]}") from None
 

@@ -1,4 +1,5 @@
 """Runs a Python module in a child process: no standard input, a time limit, a memory limit, its output kept for the error message only."""
+
 import json
 import os
 import signal
@@ -20,6 +21,9 @@ class Limits:
     memory_gib: float = 32.0  # of address space, which is several times what is really used
 
 
+DEFAULT = Limits()
+
+
 class ChildError(Exception):
     """The process died or ran out of time; the message says how."""
 
@@ -34,7 +38,11 @@ def run(module: str, job: dict[str, Any], limits: Limits, environment: dict[str,
         job_file.write_text(json.dumps(job))
         with log.open("wb") as sink:
             process = subprocess.Popen(
-                [sys.executable, "-m", module, str(job_file)], stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT, start_new_session=True,
+                [sys.executable, "-m", module, str(job_file)],
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
                 env={**os.environ, **environment, "MIGRATE_MEMORY": str(int(limits.memory_gib * GIB))},
             )
             try:

@@ -1,9 +1,12 @@
 """How far a value may be from PyTorch's, from first principles.
 
-The reference is PyTorch in float64. `own` is the error that float32 itself makes there: the larger of PyTorch's float32 result and of a float64 run whose
-weights and inputs are off by half a unit in the last place. A converted tensor passes within FACTOR units; a unit is `own`, or two roundings of the
+The reference is PyTorch in float64. `own` is the error that float32 itself makes there: the larger of PyTorch's float32 result and
+of a float64 run whose
+weights and inputs are off by half a unit in the last place. A converted tensor passes within FACTOR units; a unit is `own`, or two
+roundings of the
 tensor's largest value where `own` is smaller than that. Integers, booleans and the positions of NaN and infinity must be the same.
 """
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +67,9 @@ def difference(got: Array, want: Array, dtype: str, own: float, undecided: Array
     finite = np.isfinite(a)
     odd = ~((finite & np.isfinite(b)) | (a == b) | (np.isnan(a) & np.isnan(b)))
     if odd.any():
-        return Difference(error=float("inf"), units=float("inf"), reason=f"{int(odd.sum())} of {a.size} values are NaN or infinite on one side only")
+        return Difference(
+            error=float("inf"), units=float("inf"), reason=f"{int(odd.sum())} of {a.size} values are NaN or infinite on one side only"
+        )
     if not finite.any():
         return Difference()
     error = float(np.abs(a - b, where=finite, out=np.zeros(a.shape)).max())

@@ -1,7 +1,10 @@
-"""Random numbers that both sides share: the n-th draw of a run is the same array on both, so that stochastic models can be compared by value.
+"""Random numbers that both sides share: the n-th draw of a run is the same array on both, so that stochastic models can be
+compared by value.
 
-The legacy generator of numpy is used because its streams are frozen. `log` keeps what was drawn; where the two logs differ, values can't be compared.
+The legacy generator of numpy is used because its streams are frozen. `log` keeps what was drawn; where the two logs differ, values
+can't be compared.
 """
+
 from typing import Any
 
 import numpy as np
@@ -17,7 +20,8 @@ class Draws:
         self.log: list[list[Any]] = []  # [kind, shape] for each draw
 
     def next(self, kind: str, shape: tuple[int, ...]) -> Array:
-        """The next array in float64, of values that float32 has: "uniform" in [0, 1) or "normal"; anything else is logged and drawn as uniform."""
+        """The next array in float64, of values that float32 has: "uniform" in [0, 1) or "normal"; anything else is logged and
+        drawn as uniform."""
         draw = np.random.RandomState([self.seed, len(self.log)])
         self.log.append([kind, list(shape)])
         if kind == "normal":

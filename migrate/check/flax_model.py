@@ -1,4 +1,5 @@
 """A converted Flax model as the checker sees it."""
+
 from collections.abc import Iterator
 from typing import Any
 
@@ -70,7 +71,7 @@ class FlaxModel:
         if not self.is_module:
             return {}
         names = {id(v.variable): tuple(v.names) for v in weights.leaves(self.model)}
-        live = {path: v for path, v in nnx.to_flat_state(nnx.state(self.model, nnx.Param))}
+        live = dict(nnx.to_flat_state(nnx.state(self.model, nnx.Param)))
         variables = dict(nnx.iter_graph(self.model))
         return {".".join(map(str, p)): (names.get(id(variables.get(p)), ()), v.get_value()) for p, v in live.items()}
 
@@ -89,7 +90,8 @@ class FlaxModel:
 
 
 def split_inputs(values: Any, every: bool = False) -> tuple[list[Any], list[int], Any]:
-    """The leaves of the inputs, which of them are floating (or, with `every`, arrays), and a function that puts new values for those in place."""
+    """The leaves of the inputs, which of them are floating (or, with `every`, arrays), and a function that puts new values for
+    those in place."""
     flat = [v for _, v in leaves.walk(values)]
     where = [i for i, v in enumerate(flat) if isinstance(v, jax.Array) and (every or jnp.issubdtype(v.dtype, jnp.floating))]
 

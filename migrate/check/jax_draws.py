@@ -1,4 +1,5 @@
 """Makes `jax.random` give the draws that both sides share."""
+
 import contextlib
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +11,20 @@ import numpy as np
 
 from migrate.check.draws import Draws
 
-OTHER = ("categorical", "gumbel", "beta", "gamma", "poisson", "laplace", "choice", "multivariate_normal", "cauchy", "orthogonal", "dirichlet", "t")
+OTHER = (
+    "categorical",
+    "gumbel",
+    "beta",
+    "gamma",
+    "poisson",
+    "laplace",
+    "choice",
+    "multivariate_normal",
+    "cauchy",
+    "orthogonal",
+    "dirichlet",
+    "t",
+)
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
@@ -59,7 +73,14 @@ def shared(draws: Draws) -> Iterator[None]:
 
         return logged
 
-    ours = {"uniform": uniform, "normal": normal, "bernoulli": bernoulli, "randint": randint, "permutation": permutation, "exponential": exponential}
-    ours["truncated_normal"] = truncated_normal
-    with mock.patch.multiple(jax.random, **ours, **{n: other(n) for n in OTHER if hasattr(jax.random, n)}):
+    ours: dict[str, Any] = {
+        "uniform": uniform,
+        "normal": normal,
+        "bernoulli": bernoulli,
+        "randint": randint,
+        "permutation": permutation,
+        "exponential": exponential,
+    }
+    ours |= {"truncated_normal": truncated_normal} | {n: other(n) for n in OTHER if hasattr(jax.random, n)}
+    with mock.patch.multiple(jax.random, **ours):
         yield

@@ -1,4 +1,6 @@
-"""Records what goes into and comes out of each submodule of a converted model, by wrapping `__call__` of their classes for the time of a run."""
+"""Records what goes into and comes out of each submodule of a converted model, by wrapping `__call__` of their classes for the
+time of a run."""
+
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -40,7 +42,7 @@ def recording(modules: Mapping[str, Any], sink: Sink) -> Iterator[None]:
     classes = {type(m) for m in modules.values() if callable(m)}
     own = {c: vars(c).get("__call__") for c in classes}
     for c in classes:
-        c.__call__ = wrapped(c.__call__)  # type: ignore[operator, method-assign]
+        c.__call__ = wrapped(c.__call__)
     try:
         yield
     finally:
@@ -48,7 +50,7 @@ def recording(modules: Mapping[str, Any], sink: Sink) -> Iterator[None]:
             if method is None:
                 del c.__call__
             else:
-                c.__call__ = method  # type: ignore[method-assign]
+                c.__call__ = method
 
 
 def _tell(sink: Sink, at: str, name: str, call: int, value: Any) -> None:

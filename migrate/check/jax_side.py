@@ -2,6 +2,7 @@
 
 `python -m migrate.check.jax_side JOB.json` reads the job and writes what became of it to `result.json` in the job's `out` folder.
 """
+
 import json
 import sys
 import time
@@ -28,7 +29,16 @@ class Run:
         self.folders = [self.path.resolve().parent, *(Path(r).resolve() for r in job["roots"])]
         self.stages: list[dict[str, Any]] = []
         self.failed = False
-        self.result: dict[str, Any] = {"stages": self.stages, "rows": [], "outputs": [], "gradients": [], "state": [], "first": None, "notes": [], "compared": 0}
+        self.result: dict[str, Any] = {
+            "stages": self.stages,
+            "rows": [],
+            "outputs": [],
+            "gradients": [],
+            "state": [],
+            "first": None,
+            "notes": [],
+            "compared": 0,
+        }
 
     def stage(self, name: str, task: Callable[[], str | None], always: bool = False) -> None:
         """Does one stage, unless an earlier one failed or it was not asked for. What `task` returns is the stage's remark."""

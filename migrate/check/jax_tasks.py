@@ -1,4 +1,5 @@
 """The stages of the JAX side that compare: each takes the converted model, and the oracle for what PyTorch gave."""
+
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,11 @@ class Tasks:
         if not self.state:
             return "no weights"
         loaded = self.model.load(self.state)
-        wrong = [f"{word} {', '.join(names[:4])}{' ...' if len(names) > 4 else ''}" for word, names in (("missing", loaded.missing), ("unexpected", loaded.unexpected)) if names]
+        wrong = [
+            f"{word} {', '.join(names[:4])}{' ...' if len(names) > 4 else ''}"
+            for word, names in (("missing", loaded.missing), ("unexpected", loaded.unexpected))
+            if names
+        ]
         if wrong:
             raise StageError("; ".join(wrong))
         return f"{len(loaded.loaded)} tensors"
@@ -222,7 +227,15 @@ class Tasks:
 
 
 def _entry(name: str, d: Difference, leaf: dict[str, Any]) -> dict[str, Any]:
-    return {"name": name, "shape": leaf["shape"], "dtype": leaf["dtype"], "error": d.error, "units": d.units, "own": leaf["own"], "reason": d.reason}
+    return {
+        "name": name,
+        "shape": leaf["shape"],
+        "dtype": leaf["dtype"],
+        "error": d.error,
+        "units": d.units,
+        "own": leaf["own"],
+        "reason": d.reason,
+    }
 
 
 def _unlike(value: Any, leaf: dict[str, Any]) -> str:
@@ -238,4 +251,5 @@ def _unlike(value: Any, leaf: dict[str, Any]) -> str:
 
 
 def _draws_differ(want: list[Any], got: list[Any]) -> str:
-    return f"values can't be compared: the original draws random numbers {len(want)} times, the converted model {len(got)} times or in other shapes"
+    times = f"the original draws random numbers {len(want)} times, the converted model {len(got)} times or in other shapes"
+    return f"values can't be compared: {times}"

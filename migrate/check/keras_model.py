@@ -1,4 +1,5 @@
 """A converted Keras model as the checker sees it."""
+
 from collections.abc import Iterator
 from typing import Any
 
@@ -63,7 +64,7 @@ class KerasModel:
 
         params = [v.value for v in self.model.trainable_variables] if self.is_module else []
         by_param, by_input = jax.grad(loss, argnums=(0, 1))(params, [flat[i] for i in where])
-        found = {p: g for p, g in zip(self._paths(), by_param, strict=True)}
+        found = dict(zip(self._paths(), by_param, strict=True))
         return found, [by_input[where.index(i)] if i in where else None for i in range(len(flat))]
 
     def parameters(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 Frameworks are told apart by what their arrays can do, so that neither side needs the other's.
 """
+
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -17,7 +18,9 @@ class Unportable(TypeError):
 
 def is_array(value: Any) -> bool:
     """A tensor, a JAX array, a numpy array; not a Python number."""
-    return isinstance(value, np.ndarray | np.generic) or (hasattr(value, "shape") and hasattr(value, "dtype") and hasattr(value, "__array__"))
+    return isinstance(value, np.ndarray | np.generic) or (
+        hasattr(value, "shape") and hasattr(value, "dtype") and hasattr(value, "__array__")
+    )
 
 
 def walk(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,5 @@
 """Loads a user's file inside a child process, builds what an expression says, and tells where user code failed."""
+
 import ast
 import importlib.util
 import inspect
@@ -21,7 +22,8 @@ class UserError(Exception):
 
 
 def load(path: Path, roots: Sequence[Path] = ()) -> ModuleType:
-    """Imports a file; frameworks must have been imported before, since the file's folder comes first on the path (a `torch.py` lies there, perhaps).
+    """Imports a file; frameworks must have been imported before, since the file's folder comes first on the path (a `torch.py`
+    lies there, perhaps).
 
     A file inside a package is imported under its dotted name.
     """
@@ -98,9 +100,15 @@ def evaluate(expression: str, namespace: dict[str, Any], rngs: Callable[[], Any]
     return eval(compile(tree, "<model>", "eval"), scope)
 
 
+def _signed(function: Any) -> Any:
+    """What has the signature: the metaclass of nnx hides that of a class."""
+    either: Any = function
+    return either.__init__ if isinstance(function, type) else function
+
+
 def takes_rngs(function: Any) -> bool:
     """Whether a class or function has a parameter `rngs`."""
-    try:  # the metaclass of nnx hides the signature of a class
-        return "rngs" in inspect.signature(function.__init__ if isinstance(function, type) else function).parameters
+    try:
+        return "rngs" in inspect.signature(_signed(function)).parameters
     except (TypeError, ValueError):
         return False

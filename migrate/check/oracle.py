@@ -1,17 +1,23 @@
-"""The oracle: a folder with `oracle.json` and safetensors files that holds all that the JAX side needs to know of the original. No pickle, no torch.
+"""The oracle: a folder with `oracle.json` and safetensors files that holds all that the JAX side needs to know of the original. No
+pickle, no torch.
 
 `oracle.json`, version 1:
 
-- `model`, `source`, `torch`: what was built, of which file, by which release; `pair`: the expression gives (model, inputs); `function`: it gives no module.
+- `model`, `source`, `torch`: what was built, of which file, by which release; `pair`: the expression gives (model, inputs);
+  `function`: it gives no module.
 - `state`: name -> key, dtype, shape, parameter. `modules`: name -> class, file, line, leaf.
-- `runs`: name, `inputs` (encoded args and kwargs), `outputs`, `draws`; the first also `events`: `at` enter or exit, `module`, `call`, `leaves`, and at the
+- `runs`: name, `inputs` (encoded args and kwargs), `outputs`, `draws`; the first also `events`: `at` enter or exit, `module`,
+  `call`, `leaves`, and at the
   first entry `arguments`.
 - `probes`: submodules on their own, on scaled inputs: `module`, `scale`, `outputs`; `override` names the state that goes with each scale.
-- `gradients`: `parameters`, `inputs` of the sum of the outputs times fixed numbers. `train`: `outputs`, `state`, `draws` of one pass in train mode.
+- `gradients`: `parameters`, `inputs` of the sum of the outputs times fixed numbers. `train`: `outputs`, `state`, `draws` of one
+  pass in train mode.
 - `notes`, `unseen` (parameters without effect), `files`: key -> file.
 
-A leaf is `path`, `key` (float64 rounded to float32), `dtype` and `shape` of the original's, `own` (PyTorch's own error in float32), `undecided` (mask).
+A leaf is `path`, `key` (float64 rounded to float32), `dtype` and `shape` of the original's, `own` (PyTorch's own error in
+float32), `undecided` (mask).
 """
+
 import json
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
-"""Makes a PyTorch model show faults. A fresh model hides many: a bias that is zero, a scale that is one, weights too small to matter, running
+"""Makes a PyTorch model show faults. A fresh model hides many: a bias that is zero, a scale that is one, weights too small to
+matter, running
 statistics that change nothing. Values are moved off such places, in proportion, before anything is recorded."""
+
 import math
 from collections.abc import Callable
 from typing import Any
@@ -64,7 +66,11 @@ def _statistics(model: Any, run: Callable[[], Any], generator: Any) -> None:
         module.running_mean.copy_(mean + 0.25 * var.sqrt() * b)
         module.running_var.copy_(var)
 
-    tracked = [m for m in model.modules() if isinstance(getattr(m, "running_mean", None), torch.Tensor) and isinstance(getattr(m, "running_var", None), torch.Tensor)]
+    tracked = [
+        m
+        for m in model.modules()
+        if isinstance(getattr(m, "running_mean", None), torch.Tensor) and isinstance(getattr(m, "running_var", None), torch.Tensor)
+    ]
     handles = [m.register_forward_pre_hook(near) for m in tracked]
     try:
         if handles:
@@ -77,4 +83,6 @@ def _statistics(model: Any, run: Callable[[], Any], generator: Any) -> None:
 def _finite(value: Any) -> bool:
     from migrate.check.leaves import walk
 
-    return all(bool(torch.isfinite(v).all()) for _, v in walk(value) if isinstance(v, torch.Tensor) and (v.is_floating_point() or v.is_complex()))
+    return all(
+        bool(torch.isfinite(v).all()) for _, v in walk(value) if isinstance(v, torch.Tensor) and (v.is_floating_point() or v.is_complex())
+    )

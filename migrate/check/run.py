@@ -1,4 +1,5 @@
 """`check`: runs the original and the converted model, each in a process of its own, and says whether they agree."""
+
 import ast
 import tempfile
 import time
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.check import oracle as oracles
-from migrate.check.child import ChildError, Limits, run
+from migrate.check.child import DEFAULT, ChildError, Limits, run
 from migrate.check.spec import parse
 from migrate.check.verdict import STAGES, Stage, Verdict, from_result
 
@@ -20,7 +21,8 @@ FAST = (*NEEDED, "forward", "submodules")
 
 
 class CheckError(ValueError):
-    """The original can't be run as asked: a missing file, an expression that fails, inputs that it does not take. `file` and `line` say where."""
+    """The original can't be run as asked: a missing file, an expression that fails, inputs that it does not take. `file` and
+    `line` say where."""
 
     def __init__(self, message: str, file: str = "", line: int = 0) -> None:
         super().__init__(message)
@@ -40,12 +42,14 @@ def check(
     converted_roots: Iterable[str | Path] = (),
     oracle: str | Path | None = None,
     stages: Iterable[str] = STAGES,
-    limits: Limits = Limits(),
+    limits: Limits = DEFAULT,
 ) -> Verdict:
     """Compares a converted file with its original, stage by stage, and returns a verdict; prints nothing.
 
-    `model` is the expression that builds the model, such as "Net(num_classes=10)", evaluated in both files (`converted_model` where it reads
-    otherwise there); without it a factory `make()` or the only class that needs no arguments is taken. `inputs` are those of forward, such as
+    `model` is the expression that builds the model, such as "Net(num_classes=10)", evaluated in both files (`converted_model`
+    where it reads
+    otherwise there); without it a factory `make()` or the only class that needs no arguments is taken. `inputs` are those of
+    forward, such as
     "f32[2,3,32,32]". With `oracle` the original is not run again. Raises CheckError where the original can't be run as asked.
     """
     start = time.perf_counter()
@@ -62,12 +66,24 @@ def check(
             try:
                 content = make_oracle(original, folder, model=model, inputs=inputs, roots=roots, stages=asked, limits=limits)
             except ChildError as e:
-                return Verdict(False, "", f"the original {e}", (Stage("original", "failed", str(e)),), target=target, seconds=time.perf_counter() - start)
+                return Verdict(
+                    False,
+                    "",
+                    f"the original {e}",
+                    (Stage("original", "failed", str(e)),),
+                    target=target,
+                    seconds=time.perf_counter() - start,
+                )
         else:
             folder = Path(oracle)
             content = oracles.read(folder)
         job = {
-            "converted": str(there), "roots": [str(r) for r in converted_roots], "oracle": str(folder), "out": str(out), "model": converted_model, "target": target,
+            "converted": str(there),
+            "roots": [str(r) for r in converted_roots],
+            "oracle": str(folder),
+            "out": str(out),
+            "model": converted_model,
+            "target": target,
             "stages": list(asked),
         }
         try:
@@ -78,8 +94,14 @@ def check(
 
 
 def make_oracle(
-    original: str | Path | None, folder: str | Path, *, model: str | None = None, inputs: Sequence[str] = (), roots: Iterable[str | Path] = (),
-    stages: Iterable[str] = STAGES, limits: Limits = Limits(),
+    original: str | Path | None,
+    folder: str | Path,
+    *,
+    model: str | None = None,
+    inputs: Sequence[str] = (),
+    roots: Iterable[str | Path] = (),
+    stages: Iterable[str] = STAGES,
+    limits: Limits = DEFAULT,
 ) -> dict[str, Any]:
     """Runs the original and writes the oracle folder. Raises CheckError, or ChildError where the process dies."""
     if original is None:
@@ -91,7 +113,14 @@ def make_oracle(
         _expression(model)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    job = {"original": str(path), "roots": [str(r) for r in roots], "model": model, "inputs": list(inputs), "out": str(folder), "stages": list(stages)}
+    job = {
+        "original": str(path),
+        "roots": [str(r) for r in roots],
+        "model": model,
+        "inputs": list(inputs),
+        "out": str(folder),
+        "stages": list(stages),
+    }
     outcome = run(TORCH, job, limits, {})
     (folder / "result.json").unlink()
     if not outcome["ok"]:
@@ -134,5 +163,12 @@ def _died(how: str, out: Path, content: dict[str, Any], seconds: float, target: 
     passed = STAGES[: STAGES.index(at)]
     stages = (*(Stage(s, "passed") for s in passed), Stage(at, "failed", f"the process {how}"))
     return Verdict(
-        False, passed[-1] if passed else "", f"{at}: the process {how}", stages, notes=tuple(content["notes"]), model=content["model"], seconds=seconds, target=target,
+        False,
+        passed[-1] if passed else "",
+        f"{at}: the process {how}",
+        stages,
+        notes=tuple(content["notes"]),
+        model=content["model"],
+        seconds=seconds,
+        target=target,
     )

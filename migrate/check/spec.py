@@ -1,4 +1,5 @@
 """What a person writes for an input: `f32[2,3,32,32]`, `i64[2,12](0,50)`, `bool[2,5]`, `mask=bool[2,5]`, or a Python literal."""
+
 import ast
 import re
 from dataclasses import dataclass
@@ -7,8 +8,18 @@ from typing import Any
 import numpy as np
 
 DTYPES = {
-    "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
-    "u8": "uint8", "c64": "complex64", "c128": "complex128", "bool": "bool",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f32": "float32",
+    "f64": "float64",
+    "i8": "int8",
+    "i16": "int16",
+    "i32": "int32",
+    "i64": "int64",
+    "u8": "uint8",
+    "c64": "complex64",
+    "c128": "complex128",
+    "bool": "bool",
 }
 INTEGERS = (0, 10)  # the range of integers where none is given
 _PATTERN = re.compile(r"(bool|bf16|[fiuc]\d+)\[([\d,\s]*)\](?:\(\s*([^,()]+)\s*,\s*([^,()]+)\s*\))?")
@@ -53,7 +64,8 @@ def parse(text: str) -> Spec:
 
 
 def array(spec: Spec, seed: int) -> np.ndarray[Any, Any]:
-    """Values for a spec: normal floats, uniform ones where a range is given, integers of the range, fair booleans. bfloat16 comes as float32."""
+    """Values for a spec: normal floats, uniform ones where a range is given, integers of the range, fair booleans. bfloat16 comes
+    as float32."""
     draw = np.random.RandomState(seed)
     dtype = "float32" if spec.dtype == "bfloat16" else spec.dtype
     if dtype == "bool":

@@ -1,4 +1,5 @@
 """Arrays on disk: a folder of safetensors files, written as they come and read one at a time. Equal arrays are kept once."""
+
 import hashlib
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,5 @@
 """Modes that PyTorch runs under while it is recorded: shared random draws, and everything floating in float64."""
+
 import contextlib
 from collections.abc import Iterator
 from typing import Any
@@ -11,8 +12,28 @@ from migrate.check.draws import Draws
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 # ATen operators that draw; what fills their result is in `_fill`.
 RANDOM = {
-    "rand", "rand_like", "randn", "randn_like", "randint", "randint_like", "randperm", "bernoulli", "bernoulli_", "uniform_", "normal_", "normal",
-    "exponential_", "native_dropout", "multinomial", "poisson", "random_", "geometric_", "cauchy_", "log_normal_", "binomial", "standard_gamma",
+    "rand",
+    "rand_like",
+    "randn",
+    "randn_like",
+    "randint",
+    "randint_like",
+    "randperm",
+    "bernoulli",
+    "bernoulli_",
+    "uniform_",
+    "normal_",
+    "normal",
+    "exponential_",
+    "native_dropout",
+    "multinomial",
+    "poisson",
+    "random_",
+    "geometric_",
+    "cauchy_",
+    "log_normal_",
+    "binomial",
+    "standard_gamma",
 }
 
 
@@ -87,10 +108,10 @@ def mode(draws: Draws, double: bool) -> Iterator[None]:
     try:
         if double:
             torch.set_default_dtype(torch.float64)
-            torch.finfo = lambda dtype=None: finfo(torch.float32 if dtype in (None, torch.float64) else dtype)  # type: ignore[assignment, misc]
+            torch.finfo = lambda dtype=None: finfo(torch.float32 if dtype in (None, torch.float64) else dtype)
         with Mode(draws, double):
             yield
     finally:
-        torch.finfo = finfo  # type: ignore[misc]
+        torch.finfo = finfo
         torch.set_default_dtype(default)
         torch.backends.mha.set_fastpath_enabled(fast)

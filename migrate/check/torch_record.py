@@ -1,4 +1,5 @@
 """Records what goes into and comes out of each submodule of a PyTorch model, in the order of events."""
+
 import contextlib
 from collections import Counter
 from collections.abc import Iterator

@@ -2,6 +2,7 @@
 
 `python -m migrate.check.torch_side JOB.json` reads the job and writes what became of it to `result.json` in the oracle folder.
 """
+
 import json
 import sys
 from collections.abc import Sequence
@@ -52,7 +53,11 @@ def find_model(names: dict[str, Any], module: str) -> str:
     classes = [n for n, c in names.items() if isinstance(c, type) and issubclass(c, torch.nn.Module) and c.__module__ == module]
     good = [n for n in classes if _buildable(names[n])]
     if len(good) != 1:
-        which = f"these need no arguments: {', '.join(good)}" if good else f"no class can be built without arguments ({', '.join(classes) or 'there is none'})"
+        which = (
+            f"these need no arguments: {', '.join(good)}"
+            if good
+            else f"no class can be built without arguments ({', '.join(classes) or 'there is none'})"
+        )
         raise UserError(f'say what to build with --model "Net(...)"; {which}')
     return f"{good[0]}()"
 
@@ -74,7 +79,9 @@ def example_inputs(specs: list[str], own: Any) -> tuple[tuple[Any, ...], dict[st
             return (), own
         return (tuple(own) if isinstance(own, list | tuple) else (own,)), {}
     parsed = [parse(s) for s in specs]
-    return tuple(_value(s, i) for i, s in enumerate(parsed) if not s.keyword), {s.keyword: _value(s, i) for i, s in enumerate(parsed) if s.keyword}
+    return tuple(_value(s, i) for i, s in enumerate(parsed) if not s.keyword), {
+        s.keyword: _value(s, i) for i, s in enumerate(parsed) if s.keyword
+    }
 
 
 def _value(spec: Spec, seed: int) -> Any:
@@ -161,7 +168,10 @@ class Oracle:
     def state(self) -> dict[str, Any]:
         """The state dict, and which of it are parameters."""
         parameters = {n for n, _ in self.model.named_parameters(remove_duplicate=False)}
-        return {k: {"key": self.writer.add(to_numpy(v)), "dtype": dtype_name(v), "shape": list(v.shape), "parameter": k in parameters} for k, v in self.sides.state.items()}
+        return {
+            k: {"key": self.writer.add(to_numpy(v)), "dtype": dtype_name(v), "shape": list(v.shape), "parameter": k in parameters}
+            for k, v in self.sides.state.items()
+        }
 
     def modules(self) -> dict[str, Any]:
         """Class and place of each submodule."""
@@ -215,13 +225,20 @@ def of_model(model: Any, again: Any, values: Any, folder: Path, stages: Sequence
         try:
             runs.append(maker.run(name, given))
         except leaves.Unportable as e:
-            raise UserError(f"the inputs contain {e}, which the other side can't build; give --input or a make() that returns tensors, lists and dicts") from None
+            raise UserError(
+                f"the inputs contain {e}, which the other side can't build; give --input or a make() that returns tensors, lists and dicts"
+            ) from None
         except Exception:
             if name == "random":
                 raise
             maker.notes.append(f"inputs `{name}` left out: the original does not take them")
     content: dict[str, Any] = {
-        "version": oracle.VERSION, "torch": torch.__version__, "runs": runs, "function": isinstance(model, FunctionModule), "state": maker.state(), "modules": maker.modules(),
+        "version": oracle.VERSION,
+        "torch": torch.__version__,
+        "runs": runs,
+        "function": isinstance(model, FunctionModule),
+        "state": maker.state(),
+        "modules": maker.modules(),
     }
     if "submodules" in stages:
         content["probes"] = probes(maker.sides, runs[0]["events"], writer)
@@ -249,7 +266,7 @@ def main() -> None:
     try:
         content = make(job, folder)
         oracle.write(folder, content)
-        outcome = {"ok": True}
+        outcome: dict[str, Any] = {"ok": True}
     except UserError as e:
         outcome = {"ok": False, "message": str(e), "file": e.file, "line": e.line}
     except (Exception, SystemExit) as e:

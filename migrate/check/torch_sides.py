@@ -2,6 +2,7 @@
 
 What the three give for the same inputs becomes a record: the float64 value, and how far float32 may be from it.
 """
+
 import copy
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -35,7 +36,8 @@ class Sides:
         self._kept = {side: Kept(m) for side, m in self.models.items()}
 
     def each(self, task: Callable[[str, Any], Any], values: Any = None) -> tuple[dict[str, Any], list[Any]]:
-        """`task(model, values)` on each side, with the state as it was; what each gave, and the draws. A float64 side that fails is left out."""
+        """`task(model, values)` on each side, with the state as it was; what each gave, and the draws. A float64 side that fails
+        is left out."""
         results, log = {}, []
         for side, model in self.models.items():
             self.restore(side)
@@ -145,7 +147,9 @@ def record(path: str, sides: dict[str, Any], writer: Writer) -> dict[str, Any]:
     """A leaf for the oracle: where its reference lies, its dtype and shape, and PyTorch's own error."""
     plain = to_numpy(sides["f32"])
     entry: dict[str, Any] = {"path": path, "dtype": dtype_name(sides["f32"]), "shape": list(plain.shape)}
-    others = [o for o in (to_numpy(sides[s]) for s in SIDES[1:] if s in sides) if o.shape == plain.shape and o.dtype.kind == plain.dtype.kind]
+    others = [
+        o for o in (to_numpy(sides[s]) for s in SIDES[1:] if s in sides) if o.shape == plain.shape and o.dtype.kind == plain.dtype.kind
+    ]
     if plain.dtype.kind not in "fc":
         undecided = np.any([o != plain for o in others], axis=0) if others else None
         if undecided is not None and np.any(undecided):
@@ -157,7 +161,11 @@ def record(path: str, sides: dict[str, Any], writer: Writer) -> dict[str, Any]:
         exact = others[0].astype(wide)
         both = np.isfinite(exact) & np.isfinite(reference)
         measured = [reference, others[1].astype(wide)]
-        entry["own"] = max((float(np.abs(m - exact, where=both & np.isfinite(m), out=np.zeros(plain.shape)).max()) for m in measured), default=0.0) if plain.size else 0.0
+        entry["own"] = (
+            max((float(np.abs(m - exact, where=both & np.isfinite(m), out=np.zeros(plain.shape)).max()) for m in measured), default=0.0)
+            if plain.size
+            else 0.0
+        )
         reference = np.where(both, exact, reference)
     else:
         entry["own"] = 0.0

@@ -1,5 +1,7 @@
 """What else is recorded of the original: submodules on their own, gradients, a pass in train mode."""
+
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import torch
@@ -43,7 +45,7 @@ def probes(sides: Sides, events: list[dict[str, Any]], writer: Writer) -> dict[s
         for e in events:
             if "arguments" not in e or type(modules["f32"][e["module"]]).__name__.startswith(SKIPPED):
                 continue
-            given = leaves.decode(e["arguments"], lambda a: _tensor(reader, a, scale))
+            given = leaves.decode(e["arguments"], partial(_tensor, reader, scale))
             if not any(isinstance(v, torch.Tensor) and v.is_floating_point() for _, v in leaves.walk(given)):
                 continue
             outputs = _alone(sides, modules, e["module"], given, scale, writer)
@@ -53,7 +55,7 @@ def probes(sides: Sides, events: list[dict[str, Any]], writer: Writer) -> dict[s
     return {"runs": found, "override": kept}
 
 
-def _tensor(reader: Reader, entry: dict[str, Any], scale: float) -> Any:
+def _tensor(reader: Reader, scale: float, entry: dict[str, Any]) -> Any:
     value = torch.from_numpy(reader.get(entry["key"]))
     if entry["dtype"].startswith("complex"):
         value = torch.view_as_complex(value)
@@ -63,6 +65,7 @@ def _tensor(reader: Reader, entry: dict[str, Any], scale: float) -> Any:
 
 def _alone(sides: Sides, modules: Any, name: str, given: Any, scale: float, writer: Writer) -> Any:
     """The outputs of one submodule, or None where it can't be run so."""
+
     def task(model: Any, values: Any) -> Any:
         side = next(s for s, m in sides.models.items() if m is model)
         buffers = dict(modules[side][name].named_buffers())
@@ -115,7 +118,9 @@ def gradients(sides: Sides, values: Any, writer: Writer) -> dict[str, Any] | Non
     except Exception as e:
         return {"skipped": f"{type(e).__name__}: {e}"[:300], "parameters": {}, "inputs": []}
     parameters = {n: record(n, {s: r[0][n] for s, r in results.items()}, writer) for n in results["f32"][0]}
-    inputs = [None if x is None else record(str(i), {s: r[1][i] for s, r in results.items()}, writer) for i, x in enumerate(results["f32"][1])]
+    inputs = [
+        None if x is None else record(str(i), {s: r[1][i] for s, r in results.items()}, writer) for i, x in enumerate(results["f32"][1])
+    ]
     return {"skipped": "", "parameters": parameters, "inputs": inputs, "draws": log}
 
 

@@ -1,4 +1,5 @@
 """Submodule by submodule: what the converted model's modules were given and gave, against the original's."""
+
 import contextlib
 from collections.abc import Iterator
 from typing import Any
@@ -73,10 +74,20 @@ class Tree:
     def _row(self, rows: dict[str, dict[str, Any]], name: str, call: int) -> None:
         about = self.tasks.content["modules"].get(name, {})
         module = self.modules.get(name)
-        row = rows.setdefault(name, {
-            "module": name, "class": about.get("class", ""), "converted": type(module).__name__ if module is not None else "", "calls": 0, "units": 0.0, "error": 0.0,
-            "probe": None, "verdict": "not separate", "reason": "",
-        })
+        row = rows.setdefault(
+            name,
+            {
+                "module": name,
+                "class": about.get("class", ""),
+                "converted": type(module).__name__ if module is not None else "",
+                "calls": 0,
+                "units": 0.0,
+                "error": 0.0,
+                "probe": None,
+                "verdict": "not separate",
+                "reason": "",
+            },
+        )
         row["calls"] += 1
         found = self.found.get(("exit", name, call))
         if found:
@@ -127,7 +138,11 @@ class Tree:
         module = self.modules.get(name)
         file, line = class_place(type(module)) if module is not None else ("", 0)
         result["first"] = {
-            "module": name, "class": about.get("class", ""), "message": message, "original": [about.get("file", ""), about.get("line", 0)], "converted": [file, line],
+            "module": name,
+            "class": about.get("class", ""),
+            "message": message,
+            "original": [about.get("file", ""), about.get("line", 0)],
+            "converted": [file, line],
         }
         return message
 

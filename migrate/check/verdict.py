@@ -1,4 +1,5 @@
 """What a check found."""
+
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -32,7 +33,8 @@ class Stage:
 class Submodule:
     """One submodule of the original. `verdict`: "same", "differs", or "not separate" where the converted model has no such module.
 
-    `units` is the largest error in units of PyTorch's own float32 error, in the run; `probe` the same where it ran alone, on small and large inputs.
+    `units` is the largest error in units of PyTorch's own float32 error, in the run; `probe` the same where it ran alone, on small
+    and large inputs.
     """
 
     name: str
@@ -114,7 +116,10 @@ def _plain(value: Any) -> Any:
 
 def from_result(result: dict[str, Any], content: dict[str, Any], seconds: float, target: str, asked: tuple[str, ...]) -> Verdict:
     """The verdict over what the JAX side reported. Nothing compared is a failure."""
-    stages = tuple(Stage(s["name"], s["status"], s["message"], s["seconds"], Place(s.get("file", ""), s.get("line", 0), s.get("source", ""))) for s in result["stages"])
+    stages = tuple(
+        Stage(s["name"], s["status"], s["message"], s["seconds"], Place(s.get("file", ""), s.get("line", 0), s.get("source", "")))
+        for s in result["stages"]
+    )
     failed = next((s for s in stages if s.status == "failed"), None)
     reached = ""
     for s in stages:
@@ -128,11 +133,27 @@ def from_result(result: dict[str, Any], content: dict[str, Any], seconds: float,
         message = f"{failed.name}: {failed.message}"
     elif not result["compared"] and {"forward", "submodules", "gradients", "train"} & set(asked):
         ok, message = False, "nothing could be compared" + "".join(f"; {s.name}: {s.message}" for s in stages if s.status == "skipped")
-    rows = tuple(Submodule(r["module"], r["class"], r["converted"], r["calls"], r["units"], r["error"], r["probe"], r["verdict"], r["reason"]) for r in result["rows"])
+    rows = tuple(
+        Submodule(r["module"], r["class"], r["converted"], r["calls"], r["units"], r["error"], r["probe"], r["verdict"], r["reason"])
+        for r in result["rows"]
+    )
     return Verdict(
-        ok=ok, reached=reached, message=message or "the models agree", stages=stages, submodules=rows, first=first, outputs=_tensors(result["outputs"]),
-        gradients=_tensors(result["gradients"]), state=_tensors(result["state"]), compared=result["compared"], unseen=tuple(content.get("unseen", ())),
-        notes=tuple(content["notes"]) + tuple(result["notes"]), model=content["model"], inputs=shown_inputs(content), seconds=seconds, target=target,
+        ok=ok,
+        reached=reached,
+        message=message or "the models agree",
+        stages=stages,
+        submodules=rows,
+        first=first,
+        outputs=_tensors(result["outputs"]),
+        gradients=_tensors(result["gradients"]),
+        state=_tensors(result["state"]),
+        compared=result["compared"],
+        unseen=tuple(content.get("unseen", ())),
+        notes=tuple(content["notes"]) + tuple(result["notes"]),
+        model=content["model"],
+        inputs=shown_inputs(content),
+        seconds=seconds,
+        target=target,
     )
 
 

@@ -2,6 +2,7 @@
 
 `python -m migrate.check.weights_side JOB.json`.
 """
+
 import json
 import sys
 from pathlib import Path
@@ -25,7 +26,13 @@ def convert(job: dict[str, Any]) -> dict[str, Any]:
         loaded = model.load(state)
     except ValueError as e:
         raise UserError(str(e)) from None
-    outcome = {"ok": True, "place": place, "loaded": list(loaded.loaded), "missing": list(loaded.missing), "unexpected": list(loaded.unexpected)}
+    outcome = {
+        "ok": True,
+        "place": place,
+        "loaded": list(loaded.loaded),
+        "missing": list(loaded.missing),
+        "unexpected": list(loaded.unexpected),
+    }
     if (loaded.missing or loaded.unexpected) and not job["partial"]:
         return outcome
     save(model, Path(job["file"]))

@@ -1,11 +1,12 @@
 """`migrate check`."""
+
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from migrate.check.child import Limits
+from migrate.check.child import DEFAULT, Limits
 from migrate.check.oracle import OracleError
 from migrate.check.run import FAST, CheckError, check
 from migrate.check.spec import SpecError
@@ -17,10 +18,23 @@ from migrate.cli.failure import Failure
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="ORIGINAL CONVERTED")
 @click.option("--model", help='What to build, e.g. "Net(num_classes=10)".  [default: make(), or the only class that needs no arguments]')
 @click.option("--converted-model", help="The same for the converted file, where it reads otherwise.")
-@click.option("--input", "inputs", multiple=True, help='An argument of forward, e.g. "f32[2,3,32,32]", "i64[2,12](0,50)", "mask=bool[2,5]". Repeatable.')
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    help='An argument of forward, e.g. "f32[2,3,32,32]", "i64[2,12](0,50)", "mask=bool[2,5]". Repeatable.',
+)
 @click.option("--target", type=click.Choice(["flax", "keras"]), default="flax", show_default=True)
-@click.option("--root", "roots", multiple=True, type=click.Path(path_type=Path, exists=True, file_okay=False), help="Where else the original's imports are found. Repeatable.")
-@click.option("--oracle", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Use a recorded original; then only CONVERTED is given.")
+@click.option(
+    "--root",
+    "roots",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Where else the original's imports are found. Repeatable.",
+)
+@click.option(
+    "--oracle", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Use a recorded original; then only CONVERTED is given."
+)
 @click.option("--stages", help=f"Only these, comma-separated, of {', '.join(STAGES)}.")
 @click.option("--fast", is_flag=True, help="Values only: no gradients, no training, no jit.")
 @click.option("--timeout", type=float, default=Limits.seconds, show_default=True, help="Seconds for each side.")
@@ -28,8 +42,19 @@ from migrate.cli.failure import Failure
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
 @click.option("--all", "every", is_flag=True, help="Show every submodule, however many there are.")
 def command(
-    files: tuple[Path, ...], model: str | None, converted_model: str | None, inputs: tuple[str, ...], target: str, roots: tuple[Path, ...], oracle: Path | None,
-    stages: str | None, fast: bool, timeout: float, memory: float, as_json: bool, every: bool,
+    files: tuple[Path, ...],
+    model: str | None,
+    converted_model: str | None,
+    inputs: tuple[str, ...],
+    target: str,
+    roots: tuple[Path, ...],
+    oracle: Path | None,
+    stages: str | None,
+    fast: bool,
+    timeout: float,
+    memory: float,
+    as_json: bool,
+    every: bool,
 ) -> int:
     """Runs both models on the same inputs and weights, and compares them stage by stage.
 
@@ -41,14 +66,36 @@ def command(
         raise click.UsageError("--fast and --stages exclude each other")
     asked = FAST if fast else tuple(s.strip() for s in stages.split(",")) if stages else STAGES
     return run_check(
-        None if oracle else files[0], files[-1], target=target, model=model, converted_model=converted_model, inputs=inputs, roots=roots, oracle=oracle, stages=asked,
-        limits=Limits(timeout, memory), as_json=as_json, every=every,
+        None if oracle else files[0],
+        files[-1],
+        target=target,
+        model=model,
+        converted_model=converted_model,
+        inputs=inputs,
+        roots=roots,
+        oracle=oracle,
+        stages=asked,
+        limits=Limits(timeout, memory),
+        as_json=as_json,
+        every=every,
     )
 
 
 def run_check(
-    original: Path | None, converted: Path, *, target: str, model: str | None, inputs: Sequence[str], roots: Sequence[Path], as_json: bool = False, every: bool = False,
-    converted_model: str | None = None, oracle: Path | None = None, stages: Sequence[str] = STAGES, limits: Limits = Limits(), err: bool = False,
+    original: Path | None,
+    converted: Path,
+    *,
+    target: str,
+    model: str | None,
+    inputs: Sequence[str],
+    roots: Sequence[Path],
+    as_json: bool = False,
+    every: bool = False,
+    converted_model: str | None = None,
+    oracle: Path | None = None,
+    stages: Sequence[str] = STAGES,
+    limits: Limits = DEFAULT,
+    err: bool = False,
 ) -> int:
     """Checks and prints; returns the exit code."""
     from migrate.cli.console import console
@@ -58,7 +105,16 @@ def run_check(
     try:
         with screen.status("running both models"):
             verdict = check(
-                original, converted, model=model, converted_model=converted_model, inputs=inputs, target=target, roots=roots, oracle=oracle, stages=stages, limits=limits,
+                original,
+                converted,
+                model=model,
+                converted_model=converted_model,
+                inputs=inputs,
+                target=target,
+                roots=roots,
+                oracle=oracle,
+                stages=stages,
+                limits=limits,
             )
     except CheckError as e:
         raise Failure(str(e), e.file or None, e.line) from None

@@ -1,4 +1,5 @@
 """The terminal: one console for output, colours only where a person looks (NO_COLOR and a pipe switch them off, FORCE_COLOR on)."""
+
 import sys
 
 from rich.console import Console

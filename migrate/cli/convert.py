@@ -1,4 +1,5 @@
 """`migrate convert`."""
+
 import io
 import json
 import tempfile
@@ -21,7 +22,13 @@ from migrate.source.text import SourceError
 @click.argument("source", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder (or .py file) to write to.  [default: migrated]")
 @click.option("--target", type=click.Choice(["flax", "keras"]), default="flax", show_default=True)
-@click.option("--root", "roots", multiple=True, type=click.Path(path_type=Path, exists=True, file_okay=False), help="Where else local imports are found. Repeatable.")
+@click.option(
+    "--root",
+    "roots",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Where else local imports are found. Repeatable.",
+)
 @click.option("--diff", "as_diff", is_flag=True, help="Show a unified diff and write nothing.")
 @click.option("--check", "then_check", is_flag=True, help="Run both sides and compare. This executes the code.")
 @click.option("--model", help='With --check: what to build, e.g. "Net(num_classes=10)".')
@@ -31,8 +38,18 @@ from migrate.source.text import SourceError
 @click.option("--format", "style", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True, help="How to report.")
 @click.option("-v", "--verbose", is_flag=True, help="Report what went well too.")
 def command(
-    source: Path, output: Path | None, target: str, roots: tuple[Path, ...], as_diff: bool, then_check: bool, model: str | None, inputs: tuple[str, ...],
-    force: bool, stdin_filename: str, style: str, verbose: bool,
+    source: Path,
+    output: Path | None,
+    target: str,
+    roots: tuple[Path, ...],
+    as_diff: bool,
+    then_check: bool,
+    model: str | None,
+    inputs: tuple[str, ...],
+    force: bool,
+    stdin_filename: str,
+    style: str,
+    verbose: bool,
 ) -> int:
     """Converts SOURCE, a file with the local modules it imports, a folder, or `-` for standard input.
 

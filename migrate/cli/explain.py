@@ -1,4 +1,5 @@
 """`migrate explain`."""
+
 import difflib
 
 import click
@@ -17,9 +18,9 @@ def command(code: str | None) -> int:
             click.echo(f"{entry.code}  {entry.severity:8} {entry.title}")
         return 0
     name = code.upper() if code.upper().startswith("MIG") else f"MIG{code}"
-    entry = CODES.get(name)
-    if entry is None:
+    if name not in CODES:
         near = difflib.get_close_matches(name, CODES, n=3)
         raise Failure(f"no code {code}" + (f"; did you mean {', '.join(near)}?" if near else "; `migrate explain` lists them"))
+    entry = CODES[name]
     click.echo(f"{entry.code} {entry.title} ({entry.severity})\n\nWhy:  {entry.why}\nThen: {entry.way_out}\n\n{BANDS[entry.code[3]]}")
     return 0

@@ -1,4 +1,5 @@
 """What stops a command: one message, no traceback."""
+
 from pathlib import Path
 
 import click
@@ -10,4 +11,4 @@ class Failure(click.ClickException):
     def __init__(self, message: str, path: Path | str | None = None, line: int = 0, exit_code: int = 2) -> None:
         where = "" if path is None else f"{path}:{line}: " if line else f"{path}: "
         super().__init__(where + message)
-        self.exit_code = exit_code
+        self.code = exit_code

@@ -1,4 +1,5 @@
 """Reading and writing for the command line: whole files, atomically, never over something that is not ours."""
+
 import os
 import sys
 import tempfile

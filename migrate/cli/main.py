@@ -2,6 +2,7 @@
 
 Exit codes: 0 everything done (and equal, if asked), 1 something left or different, 2 usage or input, 123 a bug of ours.
 """
+
 import importlib
 import os
 import sys
@@ -75,7 +76,7 @@ def run(args: Sequence[str] | None = None) -> int:
         return 2
     except Failure as e:
         click.echo(f"migrate: {e}", err=True)
-        return e.exit_code
+        return e.code
     except click.ClickException as e:
         e.show()
         return 2

@@ -1,4 +1,5 @@
 """`migrate ops`."""
+
 import difflib
 
 import click
@@ -12,7 +13,8 @@ from migrate.report.rows import describe, find
 @click.argument("name", required=False)
 @click.option("--target", type=click.Choice(["flax", "keras"]), help="Only this target.")
 def command(name: str | None, target: str | None) -> int:
-    """Shows what NAME (`gelu`, `F.gelu`, `nn.Conv2d`, `torch.cat`) becomes, with the known differences; without NAME, lists what is known."""
+    """Shows what NAME (`gelu`, `F.gelu`, `nn.Conv2d`, `torch.cat`) becomes, with the known differences; without NAME, lists what
+    is known."""
     table = tables.standard()
     if name is None:
         for row in sorted(table.rows, key=lambda r: r.torch):

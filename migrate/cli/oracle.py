@@ -1,4 +1,5 @@
 """`migrate oracle`."""
+
 import shutil
 from pathlib import Path
 
@@ -15,14 +16,25 @@ from migrate.cli.failure import Failure
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder to write.")
 @click.option("--model", help='What to build, e.g. "Net(num_classes=10)".')
 @click.option("--input", "inputs", multiple=True, help='An argument of forward, e.g. "f32[2,3,32,32]". Repeatable.')
-@click.option("--root", "roots", multiple=True, type=click.Path(path_type=Path, exists=True, file_okay=False), help="Where else imports are found. Repeatable.")
+@click.option(
+    "--root",
+    "roots",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Where else imports are found. Repeatable.",
+)
 @click.option("--timeout", type=float, default=Limits.seconds, show_default=True, help="Seconds.")
 @click.option("--force", is_flag=True, help="Replace an existing folder.")
-def command(original: Path, output: Path, model: str | None, inputs: tuple[str, ...], roots: tuple[Path, ...], timeout: float, force: bool) -> int:
-    """Runs ORIGINAL and writes a folder of inputs, weights, and what each submodule gave. `migrate check --oracle` reads it; that needs no PyTorch."""
+def command(
+    original: Path, output: Path, model: str | None, inputs: tuple[str, ...], roots: tuple[Path, ...], timeout: float, force: bool
+) -> int:
+    """Runs ORIGINAL and writes a folder of inputs, weights, and what each submodule gave. `migrate check --oracle` reads it; that
+    needs no PyTorch."""
     if output.exists() and any(output.iterdir()):
         if not (force and (output / "oracle.json").exists()):
-            raise Failure("exists already; --force replaces an oracle" if (output / "oracle.json").exists() else "is not empty and no oracle", output)
+            raise Failure(
+                "exists already; --force replaces an oracle" if (output / "oracle.json").exists() else "is not empty and no oracle", output
+            )
         shutil.rmtree(output)
     try:
         content = make_oracle(original, output, model=model, inputs=inputs, roots=roots, limits=Limits(timeout))
@@ -33,7 +45,8 @@ def command(original: Path, output: Path, model: str | None, inputs: tuple[str, 
     except ChildError as e:
         raise Failure(f"the original {e}", exit_code=1) from None
     size = sum(p.stat().st_size for p in output.iterdir())
-    click.echo(f"wrote {output}: {content['model']}, {len(content['modules'])} modules, {len(content['state'])} tensors of state, {size / 1e6:.1f} MB")
+    what = f"{content['model']}, {len(content['modules'])} modules, {len(content['state'])} tensors of state"
+    click.echo(f"wrote {output}: {what}, {size / 1e6:.1f} MB")
     for note in content["notes"]:
         click.echo(f"note: {note}")
     return 0

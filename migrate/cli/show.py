@@ -1,4 +1,5 @@
 """Printing of diagnostics and diffs."""
+
 import os
 import sys
 from collections.abc import Mapping

@@ -1,4 +1,5 @@
 """A verdict for a terminal: stages, the table of submodules with their errors, the first place that differs."""
+
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ def print_verdict(console: Console, verdict: Verdict, every: bool = False) -> No
     """Prints all of it. Long models are shortened to what matters, unless `every`."""
     if verdict.submodules:
         console.print(submodule_table(verdict.submodules, every))
-        console.print(f"[dim]units: PyTorch's own float32 error against float64; up to {FACTOR:g} pass. alone: on inputs times 0.01 and 8.[/]")
+        console.print(
+            f"[dim]units: PyTorch's own float32 error against float64; up to {FACTOR:g} pass. alone: on inputs times 0.01 and 8.[/]"
+        )
     console.print(stage_table(verdict))
     for note in verdict.notes:
         console.print(f"[yellow]note:[/] {escape(note)}")
@@ -31,7 +34,15 @@ def print_verdict(console: Console, verdict: Verdict, every: bool = False) -> No
 def submodule_table(rows: tuple[Submodule, ...], every: bool = False) -> Table:
     """One row a submodule, in the order in which they finish."""
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for name, justify in (("submodule", "left"), ("class", "left"), ("calls", "right"), ("max error", "right"), ("units", "right"), ("alone", "right"), ("verdict", "left")):
+    for name, justify in (
+        ("submodule", "left"),
+        ("class", "left"),
+        ("calls", "right"),
+        ("max error", "right"),
+        ("units", "right"),
+        ("alone", "right"),
+        ("verdict", "left"),
+    ):
         table.add_column(name, justify=justify, no_wrap=name != "class")  # type: ignore[arg-type]
     shown = list(rows) if every else list(_shortened(rows))
     for row in shown:
@@ -41,8 +52,13 @@ def submodule_table(rows: tuple[Submodule, ...], every: bool = False) -> Table:
         compared = row.verdict != "not separate"
         cls = row.cls if row.converted in ("", row.cls) else f"{row.cls} -> {row.converted}"
         table.add_row(
-            escape(row.name) or "[italic](the model)[/]", escape(cls), str(row.calls), f"{row.error:.1e}" if compared else "", f"{row.units:.2f}" if compared else "",
-            "" if row.probe is None else f"{row.probe:.2f}", LOOKS[row.verdict],
+            escape(row.name) or "[italic](the model)[/]",
+            escape(cls),
+            str(row.calls),
+            f"{row.error:.1e}" if compared else "",
+            f"{row.units:.2f}" if compared else "",
+            "" if row.probe is None else f"{row.probe:.2f}",
+            LOOKS[row.verdict],
         )
     return table
 
@@ -90,10 +106,8 @@ def conclusion(verdict: Verdict) -> Iterator[str]:
 
 def _short(place: Place) -> str:
     path = Path(place.file)
-    try:
+    if path.is_relative_to(Path.cwd()):
         path = path.relative_to(Path.cwd())
-    except ValueError:
-        pass
     return escape(f"{path}:{place.line}" if place.line else str(path))
 
 

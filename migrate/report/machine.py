@@ -1,4 +1,5 @@
 """A conversion for other programs: JSON of our own, and SARIF 2.1.0 for code review tools."""
+
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -30,7 +31,11 @@ def as_sarif(files: Mapping[str, Any]) -> dict[str, Any]:
     results = [_result(path, d) for path, d in located(files)]
     used = sorted({r["ruleId"] for r in results})
     driver = {"name": "migrate", "version": _version(), "rules": [_rule(code) for code in used]}
-    return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}]}
+    return {
+        "$schema": SARIF_SCHEMA,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
+    }
 
 
 def _result(path: str, d: Any) -> dict[str, Any]:

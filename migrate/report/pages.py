@@ -1,4 +1,5 @@
 """The documentation page of the diagnostics, made from the table. `python -m migrate.report.pages docs/diagnostics.md` writes it."""
+
 import sys
 from pathlib import Path
 
@@ -14,7 +15,8 @@ BANDS = {
 }
 HEAD = """# Diagnostics
 
-Every construct that does not become an exact equivalent is named at its place, with one of these codes. `migrate explain MIG302` shows one of them in the
+Every construct that does not become an exact equivalent is named at its place, with one of these codes. `migrate explain MIG302`
+shows one of them in the
 terminal. Codes are never used again for something else.
 
 This page is made from the table in `migrate/diagnostics.py` by `make docs`.
@@ -30,7 +32,9 @@ def diagnostics_page() -> str:
         if code[3] != band:
             band = code[3]
             parts.append(f"\n## {BANDS[band]}\n")
-        parts.append(f"\n### {code}: {entry.title}\n\nSeverity: {entry.severity}.\n\n**Why.** {entry.why}\n\n**What to do.** {entry.way_out}\n")
+        parts.append(
+            f"\n### {code}: {entry.title}\n\nSeverity: {entry.severity}.\n\n**Why.** {entry.why}\n\n**What to do.** {entry.way_out}\n"
+        )
     return "".join(parts)
 
 

@@ -1,4 +1,5 @@
 """A row of the mapping tables, told to a person."""
+
 from collections.abc import Sequence
 
 from migrate.tables import Condition, Row, Table, Variant
@@ -36,7 +37,8 @@ def describe(row: Row, targets: Sequence[str]) -> str:
         variants = row.for_target(target)
         lines += [line for v in variants for line in _variant(target, v)]
         if row.support and row.kind == "layer":
-            lines.append(f"  {target}: {row.support}{row.signature}  (support class, where the layer is passed around as a value or nothing above fits)")
+            why = "support class, where the layer is passed around as a value or nothing above fits"
+            lines.append(f"  {target}: {row.support}{row.signature}  ({why})")
         if not variants and not row.support:
             lines.append(f"  {target}: not supported")
     return "\n".join(lines)

@@ -1,4 +1,5 @@
 """A conversion as lines for a terminal."""
+
 import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -32,7 +33,13 @@ def summary(files: Mapping[str, Any]) -> str:
         parts.append(plural(n["info"], "note"))
     if n["warning"]:
         parts.append(plural(n["warning"], "warning"))
-    parts.append(f"{plural(n['error'], 'construct')} left as it was" if n["error"] == 1 else f"{n['error']} constructs left as they were" if n["error"] else "nothing left undone")
+    parts.append(
+        f"{plural(n['error'], 'construct')} left as it was"
+        if n["error"] == 1
+        else f"{n['error']} constructs left as they were"
+        if n["error"]
+        else "nothing left undone"
+    )
     return ", ".join(parts)
 
 
