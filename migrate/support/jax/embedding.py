@@ -6,7 +6,7 @@ from migrate.support.jax.reductions import vector_norm
 
 
 def embedding_rows(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False):
-    """ids (...) of weight (rows, width) -> (..., width); the gradient is left out at `padding_idx`, or divided by how often an id occurs."""
+    """ids (...) of weight (rows, width) -> (..., width); no gradient at `padding_idx`, or divided by how often an id occurs."""
     out = jnp.take(weight, input, axis=0)
     if max_norm is not None:  # PyTorch also shortens the rows in the table itself
         norm = vector_norm(out, norm_type, -1, keepdim=True)

@@ -16,7 +16,8 @@ def pool_geometry(input, n, kernel_size, stride, padding, dilation, ceil_mode):
     tables = [window_index(*axis, ceil_mode) for axis in zip(sizes, kernel, stride, padding, dilation)]
     after = [max(t.max(initial=0) - s + 1, 0) for t, s in zip(tables, sizes)]
     pads = [(0, 0)] * len(lead) + list(zip(padding, after))
-    return dict(window_dimensions=lead + kernel, window_strides=lead + stride, padding=pads, window_dilation=lead + dilation), tables
+    windows = {"window_dimensions": lead + kernel, "window_strides": lead + stride, "padding": pads, "window_dilation": lead + dilation}
+    return windows, tables
 
 
 def take_windows(input, tables, fill):

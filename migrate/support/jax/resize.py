@@ -21,8 +21,6 @@ def nearest_index(size, count, scale, exact):
     step = np.float32(1 / scale) if scale else np.float32(size) / np.float32(count)
     if exact:
         at = np.floor(((i + 0.5) * np.float64(step)).astype(np.float32))
-    elif count in (size, 2 * size):
-        at = i // (count // size)
     else:
         at = np.floor(i * step)
     return np.minimum(at.astype(int), size - 1)
