@@ -36,6 +36,7 @@ def test_recurrent(name, options):
     compare(theirs, ours, x(4, 3), (h[:, 0], h[:, 1]) if name == "LSTM" else h[:, 0], train=False, grad=False)
 
 
+@pytest.mark.filterwarnings("ignore:LSTM with projections")
 @pytest.mark.parametrize("options", [dict(proj_size=2), dict(proj_size=2, num_layers=2, bidirectional=True, bias=False)], ids=str)
 def test_lstm_projection(options):
     theirs, ours = nn.LSTM(3, 5, **options), recurrent.LSTM(3, 5, **options, rngs=R)

@@ -91,7 +91,7 @@ class ConvTransposeNd(nnx.Module):
         least = [(size - 1) * s - 2 * p + d * (k - 1) + 1 for size, s, p, d, k in axes]
         extra = tuple(wanted - size for wanted, size in zip(output_size[-self.rank :], least))
         if any(not 0 <= e < s for e, s in zip(extra, self.stride)):
-            raise ValueError(f"output_size {output_size} is not among the sizes that this layer makes: {least}, or less than the stride more")
+            raise ValueError(f"output_size {output_size} is not among the sizes that this layer makes: {least} or less than a stride more")
         return extra
 
 
