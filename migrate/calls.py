@@ -35,8 +35,8 @@ class Bound:
 KindOf = Callable[[ast.AST | None], Kind]
 
 
-def bind(row: Row, call: ast.Call, receiver: ast.expr | None, kind_of: KindOf) -> Bound | Refusal:
-    """Which parameter each argument is."""
+def bind(row: Row, call: ast.Call, receiver: ast.expr | None, kind_of: KindOf, placement: frozenset[ast.AST] = frozenset()) -> Bound | Refusal:
+    """Which parameter each argument is. `placement`: `**` arguments that only say where a tensor lives."""
     bound = Bound(row, receiver=receiver)
     positional = [p for p in row.parameters if p.kind == "positional"]
     variadic = next((p for p in row.parameters if p.kind == "variadic"), None)
@@ -51,12 +51,14 @@ def bind(row: Row, call: ast.Call, receiver: ast.expr | None, kind_of: KindOf) -
         single = len(rest) == 1 and not isinstance(rest[0], ast.Starred) and not kind_of(rest[0]).is_number and not kind_of(rest[0]).is_tensor
         single = single and not isinstance(rest[0], ast.Constant) and not (isinstance(rest[0], ast.UnaryOp) and isinstance(rest[0].operand, ast.Constant))
         bound.arguments[variadic.name] = rest[0] if single else rest
-    return _keywords(row, call, bound)
+    return _keywords(row, call, bound, placement)
 
 
-def _keywords(row: Row, call: ast.Call, bound: Bound) -> Bound | Refusal:
+def _keywords(row: Row, call: ast.Call, bound: Bound, placement: frozenset[ast.AST]) -> Bound | Refusal:
     names = {p.name for p in row.parameters}
     for k in call.keywords:
+        if k in placement:
+            continue
         if k.arg is None:
             return Refusal("MIG305", f"{row.torch} is called with `**` arguments")
         name = k.arg if k.arg in names else ALIASES.get(k.arg, k.arg)

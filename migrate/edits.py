@@ -191,8 +191,10 @@ class Emitter:
 
     def render(self, node: ast.AST) -> str:
         """The new text of a node, in parentheses where its place in the original wants them."""
+        if node not in self.plan.nodes:
+            return self._compose(*self.source.span(node), node)
         made = self.piece(node)
-        if node not in self.plan.nodes or not isinstance(node, ast.expr):
+        if not isinstance(node, ast.expr):
             return made.text
         if made.precedence >= required(self.source.parents.get(node), node) or self._parenthesised(node):
             return made.text
@@ -210,7 +212,7 @@ class Emitter:
         """The node's own text with only its children rewritten."""
         text = self._compose(*self.source.span(node), node)
         level = precedence(node) if isinstance(node, ast.expr) and not _is_parenthesized(node, text) else ATOM
-        if "\n" in text and isinstance(node, ast.expr) and level < ATOM:
+        if "\n" in text and isinstance(node, ast.expr) and level < ATOM and not isinstance(node, ast.Starred):
             return Piece(f"({text})")  # line breaks that only parentheses around it allow
         return Piece(text, level)
 

@@ -165,6 +165,7 @@ def _ordered(body: list[ast.stmt], callers_first: bool) -> list[ast.stmt]:
     return [s for s in body if s not in set(definitions)] + definitions[::-1]
 
 
+MAPPING_METHODS = frozenset({"items", "keys", "get", "update", "setdefault"})
 TENSOR_PARAMETERS = frozenset("input target mask query key value mat2 weight index batch1 batch2 vec tensor1 condition attn_mask".split())
 ONLY_TENSOR = frozenset(
     "size unsqueeze view permute contiguous masked_fill masked_fill_ detach numel expand chunk shape ndim softmax dim sigmoid unsqueeze_ transpose"
@@ -187,6 +188,8 @@ def usage(function: FunctionNode | ast.Lambda, name: str, takes_tensor: "Callabl
             stack.append(child)
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             uses.append(node)
+    if any(isinstance(p := parents.get(u), ast.Attribute) and p.attr in MAPPING_METHODS for u in uses):
+        return Kind("dict")
     for use in uses:
         parent = parents.get(use)
         if takes_tensor is not None and isinstance(parent, ast.Call) and parent.func is not use and takes_tensor(parent, use):

@@ -49,7 +49,9 @@ class Kind:
             return self.item
         if self.items:
             return join_all(self.items)
-        return {"tensor": TENSOR, "shape": INT, "str": STR}.get(self.tag, UNKNOWN)
+        if self.is_tensor:
+            return self.but(variable="", optional=False)
+        return {"shape": INT, "str": STR}.get(self.tag, UNKNOWN)
 
     def but(self, **changes: Any) -> "Kind":
         """A copy with changes."""

@@ -10,8 +10,7 @@ from migrate.calls import Bound, Filler, Refusal, bind, choose, template_names
 from migrate.context import Context
 from migrate.edits import ADD, LAMBDA, MULTIPLY, NAMED, UNARY, Emitter, Piece
 from migrate.infer.kinds import Kind
-from migrate.rules import aliases, rngs
-from migrate.rules.state import fill
+from migrate.rules import aliases, rngs, state
 from migrate.tables import Row, Variant
 
 RULE = "inplace"
@@ -92,8 +91,8 @@ def read(ctx: Context, e: Emitter, node: ast.expr) -> Piece:
     """The array that a target holds."""
     if isinstance(node, ast.Attribute) and node.attr == "data" and ctx.kind(node.value).is_tensor:
         return read(ctx, e, node.value)
-    if isinstance(node, ast.Attribute) and ctx.kind(node).variable and not ctx.owned(node):
-        return fill(ctx, ctx.target.read, v=e.original(node))
+    if isinstance(node, ast.Attribute) and ctx.kind(node).variable:
+        return state.array(ctx, e, node)
     return e.piece(node)
 
 
@@ -265,7 +264,7 @@ def _method(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | None) -
 
     def value(e: Emitter) -> Piece:
         stream = rngs.stream(ctx, node) if "rngs" in template_names(variant.to) else ""
-        filler = _Reading(variant.to, variant, bound, ctx.name, ctx.kind, stream)
+        filler = _Reading(variant.to, variant, bound, ctx.name, ctx.kind, stream, "")
         filler.ctx, filler.base = ctx, base
         return filler.fill(e)
 

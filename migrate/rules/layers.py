@@ -10,7 +10,7 @@ from migrate.calls import Bound, Filler, Refusal, bind, choose, template_names
 from migrate.context import Context
 from migrate.edits import Emitter, Piece
 from migrate.rules import calling, rngs
-from migrate.rules.operators import forget
+from migrate.rules.operators import forget, only_placement
 from migrate.rules.shaping import in_shape
 from migrate.support.extract import inherited_rngs
 from migrate.tables import Row, Variant
@@ -76,7 +76,7 @@ def filled(ctx: Context, node: ast.Call, bound: Bound, variant: Variant, stream:
 def support_call(ctx: Context, node: ast.Call, name: str, row: Row) -> None:
     """The support class with PyTorch's own arguments."""
     drop = [k for k in node.keywords if k.arg in ("device", "dtype") and k.arg not in {p.name for p in row.parameters}]
-    drop += [k for k in node.keywords if k.arg is None and _only_placement(ctx, k.value)]
+    drop += [k for k in node.keywords if k.arg is None and only_placement(ctx, k.value)]
     takes = inherited_rngs(ctx.support, name)
     needed = ctx.target.threads_rngs and (takes == "required" or takes == "optional" and any(isinstance(a, ast.Starred) for a in node.args) and False)
     keywords = [f"rngs={rngs.stream(ctx, node)}"] if needed and not any(k.arg == "rngs" for k in node.keywords) else []
@@ -84,14 +84,6 @@ def support_call(ctx: Context, node: ast.Call, name: str, row: Row) -> None:
     for k in drop:
         ctx.removed.update(ast.walk(k))
     ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=local, keywords=keywords, drop=drop), RULE, why=row.torch)
-
-
-def _only_placement(ctx: Context, node: ast.expr) -> bool:
-    """A mapping that only holds device and dtype: `factory_kwargs = {"device": device, "dtype": dtype}`."""
-    if isinstance(node, ast.Name):
-        values = [b.value for b in ctx.file.names.lookup(node) if b.kind == "assign"]
-        return bool(values) and all(v is not None and _only_placement(ctx, v) for v in values)
-    return isinstance(node, ast.Dict) and all(isinstance(k, ast.Constant) and k.value in ("device", "dtype") for k in node.keys)
 
 
 def visit_value(ctx: Context, node: ast.Name | ast.Attribute) -> None:

@@ -7,6 +7,7 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import Piece
+from migrate.infer.calls import PYTHON_METHODS
 from migrate.rules.imports import is_torch
 from migrate.rules.noise import CONTEXTS, DECORATORS
 from migrate.tables import Row
@@ -29,7 +30,7 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
 
 
 def _unknown_method(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
-    if ctx.kind(func.value).sure or func.attr.endswith("_"):
+    if (ctx.kind(func.value).sure or func.attr.endswith("_")) and func.attr not in PYTHON_METHODS:
         ctx.refuse("MIG301", node, f"Tensor.{func.attr} has no equivalent yet")
 
 

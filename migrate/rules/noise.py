@@ -108,6 +108,10 @@ def visit_expr(ctx: Context, node: ast.Expr) -> None:
     """Statements such as `torch.manual_seed(0)`."""
     if isinstance(node.value, ast.Call) and not ctx.owned(node):
         name = _name(ctx, node.value)
+        if name == "torch._assert" and len(node.value.args) == 2:
+            test, message = node.value.args
+            ctx.edit(node, lambda e: Piece(f"assert {e.piece(test).at(1)}, {e.piece(message).at(1)}"), RULE, "MIG103", name)
+            return
         if name in STATEMENTS or name.startswith(FLAGS):
             remove_statement(ctx, node)
 

@@ -87,7 +87,8 @@ def plan_operator(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | N
 
 def prepare(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | None) -> tuple[Bound, Variant] | Refusal:
     """The bound arguments and the variant for a call."""
-    bound = bind(row, node, receiver, ctx.kind)
+    placement = frozenset(k for k in node.keywords if k.arg is None and only_placement(ctx, k.value))
+    bound = bind(row, node, receiver, ctx.kind, placement)
     if isinstance(bound, Refusal):
         return bound
     variant = choose(row, bound, ctx.target.name, ctx.kind)
@@ -105,6 +106,16 @@ def _written(ctx: Context, bound: Bound) -> None:
     if bound.row.torch.startswith("torch.nn.init.") and isinstance(held, ast.Attribute) and held.attr == "data":
         bound.arguments["tensor"] = held.value
         ctx.removed.add(held)
+
+
+def only_placement(ctx: Context, node: ast.expr, keys: tuple[str, ...] = ("device", "dtype")) -> bool:
+    """A mapping that only says where tensors live: `factory_kwargs = {"device": device, "dtype": dtype}`."""
+    if isinstance(node, ast.Name):
+        values = [b.value for b in ctx.file.names.lookup(node) if b.kind == "assign"]
+        return bool(values) and all(v is not None and only_placement(ctx, v, keys) for v in values)
+    if isinstance(node, ast.Call) and ctx.dotted(node.func) == "builtins.dict" and not node.args:
+        return all(k.arg in keys for k in node.keywords)
+    return isinstance(node, ast.Dict) and all(isinstance(k, ast.Constant) and k.value in keys for k in node.keys)
 
 
 def forget(ctx: Context, node: ast.Call, bound: Bound, variant: Variant) -> None:

@@ -109,10 +109,13 @@ def renamed(ctx: Context, owner: ast.expr, name: str) -> str:
 def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
     """Reads a variable."""
     kind = ctx.kind(node)
+    if node.attr == "data" and ctx.kind(node.value).variable and _is_initialised(ctx, node) and not ctx.owned(node):
+        ctx.edit(node, lambda e: e.piece(node.value), RULE, why="variable")
+        return
     if ctx.owned(node) or not isinstance(node.ctx, ast.Load) or not kind.variable or ctx.kind(node.value).tag != "module":
         return
     native = _native_state(ctx, node)
-    bare = _stays_variable(ctx, node, kind)
+    bare = _stays_variable(ctx, node, kind, native is not None and native[1] is not None)
     if native is None and not refs(ctx.kind(node.value)) and node.attr in ("weight", "bias") and f"{node.attr}_of" in ctx.support:
         native = AMBIGUOUS
     if native is None and bare:
@@ -125,14 +128,18 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
         return
 
     def build(e: Emitter) -> Piece:
-        name, axes = native if native is not None else (node.attr, None)
-        held = Piece(f"{e.piece(node.value).at(17)}.{name if native else renamed(ctx, node.value, name)}")
-        if bare:
-            return held
-        made = fill(ctx, ctx.target.read, v=held)
-        return transposed(made, axes)
+        if not bare:
+            return array(ctx, e, node)
+        name = native[0] if native is not None else renamed(ctx, node.value, node.attr)
+        return Piece(f"{e.piece(node.value).at(17)}.{name}")
 
     ctx.edit(node, build, RULE, why="variable")
+
+
+def array(ctx: Context, e: Emitter, node: ast.Attribute) -> Piece:
+    """The array that a variable holds, in PyTorch's layout."""
+    name, axes = _native_state(ctx, node) or (renamed(ctx, node.value, node.attr), None)
+    return transposed(fill(ctx, ctx.target.read, v=Piece(f"{e.piece(node.value).at(17)}.{name}")), axes)
 
 
 def transposed(made: Piece, axes: tuple[int, ...] | None) -> Piece:
@@ -165,16 +172,18 @@ def state_of(ctx: Context, row: Row) -> dict[str, str]:
     return {k: v for k, v in row.state.items() if isinstance(v, str)} if ctx.target.threads_rngs else {}
 
 
-def _stays_variable(ctx: Context, node: ast.Attribute, kind: Kind) -> bool:
-    """Whether the variable itself may stand here."""
+def _stays_variable(ctx: Context, node: ast.Attribute, kind: Kind, turned: bool) -> bool:
+    """Whether the variable itself may stand here. `turned`: its axes are in another order than PyTorch's."""
     parent = ctx.source.parent(node)
     match parent:
         case ast.Attribute():
-            return parent.attr in METADATA or parent.attr in ("data", "requires_grad", "grad", "device")
+            if parent.attr == "data" and _is_initialised(ctx, parent):
+                return True
+            return parent.attr in METADATA and not (turned and parent.attr == "shape") or parent.attr in ("requires_grad", "grad", "device")
         case ast.Compare():
             return any(isinstance(o, (ast.Is, ast.IsNot)) for o in parent.ops)
         case ast.Subscript(ctx=ast.Load()) if parent.value is node:
-            return ctx.target.read == "v[...]" and not _mask_index(ctx, parent)
+            return ctx.target.read == "v[...]" and not turned and not _mask_index(ctx, parent)
         case ast.Assign():
             return any(isinstance(t, ast.Attribute) and t.attr in ("weight", "bias") for t in parent.targets) or all(
                 isinstance(t, ast.Attribute) and ctx.kind(t.value).tag == "module" for t in parent.targets
@@ -186,10 +195,16 @@ def _stays_variable(ctx: Context, node: ast.Attribute, kind: Kind) -> bool:
         case ast.List() | ast.Dict():
             return False
         case ast.Return():
-            return kind.optional
-        case ast.BinOp() if ctx.target.read == "v[...]" and not kind.optional:
+            return kind.optional and not turned
+        case ast.BinOp() if ctx.target.read == "v[...]" and not kind.optional and not turned:
             return isinstance(parent.op, (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)) and not ctx.kind(parent.left if parent.right is node else parent.right).variable
-    return kind.optional
+    return kind.optional and not turned
+
+
+def _is_initialised(ctx: Context, node: ast.AST) -> bool:
+    """Whether the node is the first argument of a function of torch.nn.init."""
+    call = ctx.source.parent(node)
+    return isinstance(call, ast.Call) and node in call.args[:1] and ctx.dotted(call.func).startswith("torch.nn.init.")
 
 
 def _mask_index(ctx: Context, node: ast.Subscript) -> bool:
