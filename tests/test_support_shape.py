@@ -253,7 +253,6 @@ def test_scatter_reduce_under_vmap():
 
 @pytest.mark.parametrize("include_self", [True, False])
 @pytest.mark.parametrize("reduce", ["prod", "mean", "amax", "amin"])
-@pytest.mark.filterwarnings("ignore:index_reduce")
 def test_index_reduce(reduce, include_self):
     for dim, x, s in ((1, X, floats(4, 3, 5)), (0, floats(4), floats(3))):
         agree(

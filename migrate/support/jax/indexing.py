@@ -13,6 +13,11 @@ def gather(input, dim, index):
     return jnp.take_along_axis(input[region], index, axis=dim)
 
 
+def masked_fill(input, mask, value):
+    """`value` where `mask` is true, in the dtype of `input`."""
+    return jnp.where(mask, jnp.asarray(value, input.dtype), input)
+
+
 def masked_select(input, mask):
     """The elements where `mask` is true, in a vector. The length depends on the data: not under jit."""
     input, mask = jnp.broadcast_arrays(input, mask)
