@@ -7,7 +7,7 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import Piece
-from migrate.rules import calling
+from migrate.rules import calling, reserved
 from migrate.rules.layers import qualified
 from migrate.source.modules import ClassInfo, FunctionInfo
 from migrate.support.extract import inherited_rngs
@@ -88,6 +88,8 @@ def visit_class(ctx: Context, c: ClassInfo) -> None:
         return
     if ctx.target.training_attribute and "training" in c.traits:
         _class_attribute(ctx, c, ctx.target.training_attribute)
+    if names := reserved.names_of(c):
+        _class_attribute(ctx, c, f"torch_names = {names!r}".replace("'", '"'))
     if ctx.target.threads_rngs and "__init__" not in c.methods and _needs_constructor(c):
         _constructor(ctx, c)
     elif "rngs" in c.traits:

@@ -1,0 +1,50 @@
+"""Rename attributes and methods of modules that the target owns; the class says PyTorch's name, so that weights still load.
+
+Converted (Keras): `self.layers = nn.ModuleList(...)` becomes `self.layers_`, with `torch_names = {"layers": "layers_"}` in the class.
+Unchanged: the same names on objects that are no modules, and names that the class does not define itself.
+"""
+import ast
+
+from migrate.context import Context
+from migrate.infer.kinds import refs
+from migrate.source.modules import ClassInfo, FunctionInfo
+
+RULE = "reserved"
+
+
+def clashes(ctx: Context, owner: ClassInfo, name: str) -> bool:
+    """Whether a class defines a name that the target owns."""
+    if name not in ctx.target.reserved or not owner.is_module:
+        return False
+    defined = bool(owner.assigned(name)) or any(name in c.body or name in c.methods for c in owner.mro())
+    return defined and name not in ("training", "forward")
+
+
+def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
+    """`self.layers`."""
+    if node.attr not in ctx.target.reserved or ctx.owned(node):
+        return
+    kind = ctx.kind(node.value)
+    owners = [r for r in refs(kind) if isinstance(r, ClassInfo)]
+    if kind.tag != "module" or not owners or not any(clashes(ctx, o, node.attr) for o in owners):
+        return
+    end = ctx.source.end(node)
+    ctx.plan.replace(end - len(node.attr), end, node.attr + "_", RULE)
+    for o in owners:
+        for c in o.mro():
+            if node.attr in c.attributes:
+                c.traits.add(f"renamed {node.attr}")
+
+
+def visit_function(ctx: Context, f: FunctionInfo) -> None:
+    """`def build(self)` of a module."""
+    if f.owner is not None and f.owner.is_module and f.name in ctx.target.reserved and f.name != ctx.target.forward:
+        at = ctx.source.offset(f.node.lineno, f.node.col_offset)
+        start = ctx.source.text.index(f.name, ctx.source.text.index("def", at) + 3)
+        ctx.plan.replace(start, start + len(f.name), f.name + "_", RULE)
+
+
+def names_of(c: ClassInfo) -> dict[str, str]:
+    """PyTorch's names of what was renamed in a class."""
+    names = sorted(t.removeprefix("renamed ") for t in c.traits if t.startswith("renamed "))
+    return {n: n + "_" for n in names}
