@@ -222,6 +222,16 @@ def test_sequential_behaves_like_a_list():
     compare(theirs[2:], ours[2:], x(3, 2))
 
 
+def test_functions_and_modules_take_each_others_place():
+    net = containers.Sequential(nnx.relu, linear.Linear(2, 2, rngs=R))
+    net[0], net[1] = net[1], net[0]
+    branches = containers.ModuleDict({"a": nnx.relu, "b": activations.ReLU(), "c": None})
+    branches["a"], branches["b"], branches["c"] = branches["b"], branches["a"], activations.ReLU()
+    for model in (net, branches):
+        nnx.jit(lambda m: None)(model)
+    assert net(jnp.ones((1, 2))).min() >= 0 and branches["b"] is nnx.relu
+
+
 def test_sequential_with_names():
     def build(m, seq, **k):
         net = seq(OrderedDict(first=m(2, 3, **k), second=m(3, 4, **k)))

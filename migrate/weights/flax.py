@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from flax import nnx
 
@@ -45,15 +46,18 @@ def load_state_dict(model: nnx.Module, state_dict: Mapping[str, Any], *, keep_dt
     tree = Tree()
     _walk(model, "", "", tree, state_dict)
     _apply_aliases(tree)
-    used: dict[str, int] = {}
-    missing = []
+    used: set[str] = set()
+    missing, values = [], []
     for leaf in tree.leaves.values():
         found = [n for n in leaf.names if n in state_dict and n not in used]
-        if not found and leaf.variable.get_metadata().get("persistent", True):
+        if found:
+            values.append((leaf, _value(leaf, found, state_dict, keep_dtype)))
+        elif leaf.variable.get_metadata().get("persistent", True):
             missing.append(leaf.names[0])
-        _fill(leaf, found, state_dict, keep_dtype)
-        used |= dict.fromkeys(found, id(leaf))
-    known = used.keys() | tree.ignored
+        used.update(found)
+    for leaf, value in values:  # all of them fit
+        leaf.variable.set_value(value)
+    known = used | tree.ignored
     return Loaded(tuple(n for n in state_dict if n in known), tuple(missing), tuple(n for n in state_dict if n not in known))
 
 
@@ -65,16 +69,13 @@ def leaves(model: nnx.Module) -> list[Leaf]:
     return list(tree.leaves.values())
 
 
-def _fill(leaf: Leaf, names: list[str], state_dict: Mapping[str, Any], keep_dtype: bool) -> None:
-    if not names:
-        return
+def _value(leaf: Leaf, names: list[str], state_dict: Mapping[str, Any], keep_dtype: bool) -> jax.Array:
     old = leaf.variable.get_value()
     arrays = [fit(n, leaf.path, state_dict[n], leaf.axes, jnp.shape(old)) for n in names]
     for name, other in zip(names[1:], arrays[1:], strict=True):
         if not _same(arrays[0], other):
             raise ValueError(f"`{leaf.path}` is one leaf, but `{names[0]}` and `{name}` of the state dict differ")
-    dtype = jnp.asarray(old).dtype if keep_dtype else jnp.asarray(arrays[0]).dtype
-    leaf.variable.set_value(jnp.asarray(cast(names[0], arrays[0], dtype)))
+    return jnp.asarray(cast(names[0], arrays[0], jnp.asarray(old).dtype) if keep_dtype else arrays[0])
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -20,15 +20,18 @@ class Loaded:
 
 
 def to_numpy(value: Any) -> np.ndarray[Any, Any]:
-    """A torch tensor, numpy array or number as a numpy array; bfloat16 comes as float32, which holds it exactly."""
-    if hasattr(value, "detach"):
-        value = value.detach().cpu()
-        if getattr(value, "is_sparse", False):
-            value = value.to_dense()
-        if str(value.dtype) in ("torch.bfloat16", "torch.float8_e4m3fn", "torch.float8_e5m2"):
-            value = value.float()
-        return np.asarray(value.resolve_conj().resolve_neg().numpy())
-    return np.asarray(value)
+    """A torch tensor, numpy array or number as a numpy array of the same dtype."""
+    if not hasattr(value, "detach"):
+        return np.asarray(value)
+    value = value.detach().cpu()
+    if getattr(value, "is_sparse", False):
+        value = value.to_dense()
+    dtype = str(value.dtype).removeprefix("torch.")
+    if dtype.startswith(("bfloat16", "float8")):  # numpy has them through ml_dtypes, torch does not convert
+        import ml_dtypes
+
+        return np.asarray(value.float().numpy().astype(getattr(ml_dtypes, dtype)))
+    return np.asarray(value.resolve_conj().resolve_neg().numpy())
 
 
 def fit(name: str, leaf: str, value: Any, axes: tuple[int, ...] | None, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

@@ -5,6 +5,11 @@ import jax.numpy as jnp
 from flax import nnx
 
 
+def as_attribute(value):
+    """A value that may take the place of another one: modules are data to Flax, functions are not."""
+    return nnx.data(value) if nnx.is_data(value) else nnx.static(value)
+
+
 class Sequential(nnx.Sequential):
     """`nnx.Sequential` that hands one value from layer to layer, with PyTorch's indexing and named layers."""
 
@@ -29,7 +34,7 @@ class Sequential(nnx.Sequential):
         return self.layers[index]
 
     def __setitem__(self, index, layer):
-        self.layers[index] = nnx.data(layer)
+        self.layers[index] = as_attribute(layer)
 
     def __delitem__(self, index):
         kept = list(self.layers)
@@ -77,7 +82,7 @@ class Sequential(nnx.Sequential):
 
 
 class ModuleDict(nnx.Module):
-    """Modules by name, in the order they were added; `nnx.Dict` sorts its keys under `nnx.jit` and breaks on some."""
+    """Modules by name, in the order they were added; `nnx.Dict` sorts its keys under `nnx.jit`."""
 
     torch_children = "entries"
 
@@ -91,7 +96,7 @@ class ModuleDict(nnx.Module):
     def __setitem__(self, key, module):
         if key not in self.child_names:
             self.child_names += (key,)
-        setattr(self.entries, key, nnx.data(module))
+        setattr(self.entries, key, as_attribute(module))
 
     def __delitem__(self, key):
         delattr(self.entries, key)
