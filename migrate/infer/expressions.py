@@ -286,7 +286,7 @@ def _lambda(inf: Inference, frame: Frame, node: ast.Lambda) -> Kind:
         if d is not None:
             evaluate(inf, frame, d)
     for p in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]:
-        inner.env[p.arg] = inf.kinds[p] = usage(node, p.arg, lambda call, use: inf.takes_tensor(frame.file, call, use))
+        inner.env[p.arg] = inf.kinds[p] = usage(inf, frame.file, node, p.arg)
     for v in (node.args.vararg, node.args.kwarg):
         if v is not None:
             inner.env[v.arg] = UNKNOWN
@@ -305,6 +305,8 @@ def _returns(row: Row, stated: str, first: Kind) -> Kind:
     name = stated or row.returns
     if name == "same":
         return first.but(variable="", optional=False) if first.is_tensor else TENSOR
+    if name == "module" and first.tag == "module":  # such as weight_norm(layer)
+        return first
     return NAMED.get(name, TENSOR if name.startswith("tensor") else UNKNOWN)
 
 

@@ -98,6 +98,8 @@ def _goes(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, used: U
         return is_torch(dotted.removesuffix(".*"))
     places = used.uses(name)
     if is_torch(dotted):
+        if name in ctx._names.values():  # the output has something of its own under this name
+            return True
         inner = bool(places) and "" not in places and node in ctx.source.tree.body
         if inner:
             _move_inside(ctx, node, a, places)
