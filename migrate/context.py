@@ -91,6 +91,10 @@ class Context:
             self._names[wanted] = self._allocate(wanted)
         return self._names[wanted]
 
+    def added_names(self) -> set[str]:
+        """The names that the output's own imports bind."""
+        return {self._names[n] for n in self.needs}
+
     def _allocate(self, wanted: str) -> str:
         existing = self._imported_as(IMPORTS[wanted]) if wanted in IMPORTS else None
         if existing:

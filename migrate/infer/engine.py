@@ -4,7 +4,6 @@ Facts travel through assignments, attributes, calls and returns, across files. T
 parameters and results. A name that is assigned on two branches has the join of both.
 """
 import ast
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from migrate.infer.annotations import kind_of
@@ -48,6 +47,8 @@ class Inference:
         self._seen_args: dict[ast.arg, Kind] = {}
         self.globals: dict[FileInfo, dict[str, Kind]] = {}
         self.learned: dict[FileInfo, dict[str, Kind]] = {}  # the globals of the pass before
+        self._uses: dict[ast.AST, dict[str, list[ast.Name]]] = {}
+        self._yields: dict[ast.AST, bool] = {}
         self.grown: dict[tuple[ClassInfo, str], Kind] = {}  # containers on attributes, with what was appended
         self.return_sites: dict[FunctionInfo, dict[ast.Return, Kind]] = {}
 
@@ -133,7 +134,7 @@ class Inference:
         if stated.tag in ("module", "object", "list", "tuple", "dict"):
             return stated if kind.is_unknown or kind.tag == "none" or kind.tag != stated.tag else kind
         if kind.is_unknown or kind.tag == "none":
-            used = usage(function.node, p.arg, lambda call, use: self.takes_tensor(frame.file, call, use))
+            used = usage(self, frame.file, function.node, p.arg)
             if not used.is_unknown:
                 return used.but(optional=kind.tag == "none" or kind.optional)
             if given is None and self._is_forward(function) and default is None:
@@ -143,6 +144,23 @@ class Inference:
         if kind.tag == "none":
             return UNKNOWN.but(optional=True)
         return kind
+
+    def uses(self, function: FunctionNode | ast.Lambda) -> dict[str, list[ast.Name]]:
+        """The places where a function reads each name."""
+        if function not in self._uses:
+            found: dict[str, list[ast.Name]] = {}
+            for root in function.body if isinstance(function.body, list) else [function.body]:
+                for n in ast.walk(root):
+                    if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
+                        found.setdefault(n.id, []).append(n)
+            self._uses[function] = found
+        return self._uses[function]
+
+    def yields(self, function: FunctionNode) -> bool:
+        """Whether a function is a generator."""
+        if function not in self._yields:
+            self._yields[function] = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(function))
+        return self._yields[function]
 
     def takes_tensor(self, file: FileInfo, call: ast.Call, use: ast.AST) -> bool:
         """Whether an operator of PyTorch is given a value as its first tensor, or as another that must be one."""
@@ -175,32 +193,22 @@ ONLY_TENSOR = frozenset(
 )
 
 
-def usage(function: FunctionNode | ast.Lambda, name: str, takes_tensor: "Callable[[ast.Call, ast.AST], bool] | None" = None) -> Kind:
-    """What the body's use of a name tells. `takes_tensor` says whether a call wants a tensor for an argument."""
-    body = function.body if isinstance(function.body, list) else [function.body]
-    parents: dict[ast.AST, ast.AST] = {}
-    uses: list[ast.AST] = []
-    stack: list[ast.AST] = list(body)
-    while stack:
-        node = stack.pop()
-        for child in ast.iter_child_nodes(node):
-            parents[child] = node
-            stack.append(child)
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
-            uses.append(node)
-    if any(isinstance(p := parents.get(u), ast.Attribute) and p.attr in MAPPING_METHODS for u in uses):
+def usage(inf: Inference, file: FileInfo, function: FunctionNode | ast.Lambda, name: str) -> Kind:
+    """What the body's use of a name tells."""
+    parents = file.source.parents
+    uses = inf.uses(function).get(name, ())
+    held = [(u, parents.get(u)) for u in uses]
+    if any(isinstance(p, ast.Attribute) and p.attr in MAPPING_METHODS for _, p in held):
         return Kind("dict")
-    for use in uses:
-        parent = parents.get(use)
-        if takes_tensor is not None and isinstance(parent, ast.Call) and parent.func is not use and takes_tensor(parent, use):
-            return TENSOR.but(sure=False)
+    for use, parent in held:
         if isinstance(parent, ast.Attribute) and parent.attr in ONLY_TENSOR:
             return TENSOR.but(sure=False)
-        if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "range" and use in parent.args:
-            return INT
+        if isinstance(parent, ast.Call) and parent.func is not use:
+            if inf.takes_tensor(file, parent, use):
+                return TENSOR.but(sure=False)
+            if isinstance(parent.func, ast.Name) and parent.func.id == "range" or use in parent.args[:2] and isinstance(parent.func, ast.Attribute) and parent.func.attr == "Linear":
+                return INT
         if isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.FloorDiv, ast.Mod)) and parent.left is use and not _is_text(parent.right):
-            return INT
-        if isinstance(parent, ast.Call) and parent.args[:2].count(use) and isinstance(parent.func, ast.Attribute) and parent.func.attr == "Linear":  # type: ignore[arg-type]
             return INT
         if isinstance(parent, ast.Compare) and isinstance(parent.ops[0], (ast.Eq, ast.In)) and _is_text(parent.comparators[0]):
             return STR

@@ -196,11 +196,7 @@ def _function(inf: Inference, frame: Frame, node: ast.FunctionDef | ast.AsyncFun
         found = inf.returns.get(info, UNKNOWN)
         if found.is_unknown and not stated.is_unknown:
             inf.returns[info] = stated
-    inf.returns.setdefault(info, NONE if not _yields(node) else UNKNOWN)
-
-
-def _yields(node: ast.AST) -> bool:
-    return any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(node))
+    inf.returns.setdefault(info, NONE if not inf.yields(node) else UNKNOWN)
 
 
 def bind_parameters(inf: Inference, frame: Frame, info: FunctionInfo) -> None:

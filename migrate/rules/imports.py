@@ -97,6 +97,8 @@ def _goes(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, used: U
     if a.name == "*":
         return is_torch(dotted.removesuffix(".*"))
     places = used.uses(name)
+    if name in ctx.added_names() and (is_torch(dotted) or isinstance(ctx.unit.named(dotted), Row)):
+        return True  # the output's own import of that name takes its place
     if is_torch(dotted):
         if name in ctx._names.values():  # the output has something of its own under this name
             return True

@@ -88,7 +88,7 @@ def visit_class(ctx: Context, c: ClassInfo) -> None:
         return
     if ctx.target.training_attribute and "training" in c.traits:
         _class_attribute(ctx, c, ctx.target.training_attribute)
-    if names := reserved.names_of(c):
+    if names := reserved.names_of(ctx, c):
         _class_attribute(ctx, c, f"torch_names = {names!r}".replace("'", '"'))
     if ctx.target.threads_rngs and "__init__" not in c.methods and _needs_constructor(c):
         _constructor(ctx, c)

@@ -30,10 +30,6 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
         return
     end = ctx.source.end(node)
     ctx.plan.replace(end - len(node.attr), end, node.attr + "_", RULE)
-    for o in owners:
-        for c in o.mro():
-            if node.attr in c.attributes:
-                c.traits.add(f"renamed {node.attr}")
 
 
 def visit_function(ctx: Context, f: FunctionInfo) -> None:
@@ -44,7 +40,7 @@ def visit_function(ctx: Context, f: FunctionInfo) -> None:
         ctx.plan.replace(start, start + len(f.name), f.name + "_", RULE)
 
 
-def names_of(c: ClassInfo) -> dict[str, str]:
-    """PyTorch's names of what was renamed in a class."""
-    names = sorted(t.removeprefix("renamed ") for t in c.traits if t.startswith("renamed "))
-    return {n: n + "_" for n in names}
+def names_of(ctx: Context, c: ClassInfo) -> dict[str, str]:
+    """PyTorch's names of the modules and variables that are renamed in a class."""
+    held = {n: [ctx.inf.kinds.get(a.target) for a in found] for n, found in c.attributes.items() if clashes(ctx, c, n)}
+    return {n: n + "_" for n, kinds in held.items() if any(k is None or k.tag in ("module", "tensor", "unknown") for k in kinds)}

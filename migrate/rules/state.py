@@ -102,7 +102,6 @@ def renamed(ctx: Context, owner: ast.expr, name: str) -> str:
     """The name of an attribute in the output."""
     kind = ctx.kind(owner)
     if isinstance(kind.ref, ClassInfo) and kind.ref.is_module and name in ctx.target.reserved:
-        kind.ref.traits.add(f"renamed {name}")
         return name + "_"
     return name
 
