@@ -190,6 +190,8 @@ def _literal_is(name: str, node: ast.expr) -> bool | None:
 
 
 def _kind_is(name: str, kind: Kind) -> bool | None:
+    if name == "device" and kind.tag in ("device", "none"):
+        return True  # no device is one as well
     if kind.is_unknown or kind.optional and name != "none":
         return None
     match name:
@@ -203,7 +205,7 @@ def _kind_is(name: str, kind: Kind) -> bool | None:
             return kind.tag == "int" if kind.tag != "number" else None
         case "float":
             return kind.tag == "float" if kind.tag != "number" else None
-        case "bool" | "str" | "none" | "dtype" | "device" | "list" | "shape":
+        case "bool" | "str" | "none" | "dtype" | "device" | "list" | "shape" | "numpy":
             return kind.tag == name if not kind.optional else None
         case "tuple":
             return kind.tag in ("tuple", "shape", "list")

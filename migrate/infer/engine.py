@@ -7,7 +7,7 @@ import ast
 from dataclasses import dataclass, field
 
 from migrate.infer.annotations import kind_of
-from migrate.infer.kinds import BOOL, FLOAT, INT, NONE, NUMBER, STR, TENSOR, UNKNOWN, Kind, join, join_all
+from migrate.infer.kinds import BOOL, DEVICE, FLOAT, INT, NONE, NUMBER, STR, TENSOR, UNKNOWN, Kind, join, join_all
 from migrate.source.modules import ClassInfo, FileInfo, FunctionInfo, Unit
 from migrate.source.names import FunctionNode
 from migrate.tables import Row
@@ -203,6 +203,8 @@ def usage(inf: Inference, file: FileInfo, function: FunctionNode | ast.Lambda, n
     for use, parent in held:
         if isinstance(parent, ast.Attribute) and parent.attr in ONLY_TENSOR:
             return TENSOR.but(sure=False)
+        if isinstance(parent, ast.keyword) and parent.arg == "device":
+            return DEVICE.but(sure=False)
         if isinstance(parent, ast.Call) and parent.func is not use:
             if inf.takes_tensor(file, parent, use):
                 return TENSOR.but(sure=False)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from migrate.infer.engine import Frame, Inference, constant
-from migrate.infer.kinds import BOOL, BOOL_TENSOR, FACTORY, FLOAT, INT, NAMED, NUMBER, SHAPE, STR, TENSOR, UNKNOWN, Kind, join, join_all
+from migrate.infer.kinds import BOOL, BOOL_TENSOR, FACTORY, FLOAT, INT, NAMED, NUMBER, STR, TENSOR, UNKNOWN, Kind, join, join_all
 from migrate.source.modules import ClassInfo, FunctionInfo
 from migrate.tables import Row
 
@@ -105,8 +105,8 @@ def attribute_of(inf: Inference, base: Kind, name: str) -> Kind:
             return _member(inf, base.ref, name)
         case "dict" | "tuple" | "list" | "str":
             return UNKNOWN
-        case "unknown" if name in ("shape",):
-            return SHAPE
+        case "unknown" if name in ("shape", "device", "dtype"):
+            return NAMED[name]
         case "unknown" if name == "training":
             return BOOL
     return UNKNOWN
