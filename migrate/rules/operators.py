@@ -8,7 +8,7 @@ import ast
 
 from migrate.calls import Bound, Filler, Refusal, bind, choose, template_names
 from migrate.context import Context
-from migrate.edits import Emitter, Piece
+from migrate.edits import ATOM, Emitter, Piece
 from migrate.infer.calls import PYTHON_METHODS
 from migrate.infer.engine import ONLY_TENSOR
 from migrate.infer.kinds import Kind, refs
@@ -172,6 +172,10 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
         _value(ctx, node, found, parent)
         return
     receiver = ctx.kind(node.value)
+    if receiver.tag == "device" and found is None and node.attr == "type":
+        ctx.edit(node, lambda e: Piece(f"{ctx.name('jax')}.default_backend()", ATOM), RULE, why="torch.device.type")
+        ctx.removed.update(ast.walk(node.value))
+        return
     row = ctx.unit.table.by_attribute.get(node.attr)
     if row is None or found is not None or isinstance(parent, ast.Call) and parent.func is node:
         return
