@@ -5,8 +5,8 @@ import jax.numpy as jnp
 from migrate.support.jax.activations import (
     hardshrink,
     hardtanh,
-    implicit_dim,
     leaky_relu,
+    log_softmax,
     prelu,
     rrelu,
     softmax,
@@ -254,7 +254,7 @@ class LogSoftmax(Softmax):
     """log(softmax(x)) along `dim`."""
 
     def call(self, input):
-        return jax.nn.log_softmax(input, axis=implicit_dim(input) if self.dim is None else self.dim)
+        return log_softmax(input, self.dim)
 
 
 class Softmax2d(Module):

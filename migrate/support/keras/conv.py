@@ -23,10 +23,13 @@ class ConvNd(Module):
         self.bias = uniform((out_channels,), math.prod(shape[1:])) if bias else None
 
     def call(self, input):
+        return self._conv_forward(input, self.weight.value, value_of(self.bias))
+
+    def _conv_forward(self, input, weight, bias):
         padding = self.padding
         if self.padding_mode != "zeros":
             input, padding = pad_nd(input, self.amounts(), self.padding_mode), 0
-        return conv_nd(input, self.weight.value, value_of(self.bias), self.stride, padding, self.dilation, self.groups)
+        return conv_nd(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def amounts(self):
         """The padding as `pad_nd` takes it, the last axis first."""

@@ -3,19 +3,38 @@ import contextlib
 import copy
 from collections import OrderedDict
 
+import jax
 import jax.numpy as jnp
 import keras
 import numpy as np
 
 
-class Parameter(keras.Variable):
+class State(keras.Variable):
+    """A variable of Keras that may stand where its array may: in functions of jax.numpy, in loops, with the methods of an array."""
+
+    def __init_subclass__(cls):
+        jax.tree_util.register_pytree_node(cls, lambda variable: ((variable.value,), None), lambda _, arrays: arrays[0])
+
+    def __iter__(self):
+        return iter(self.value)
+
+    def __len__(self):
+        return len(self.value)
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.value, name)
+
+
+class Parameter(State):
     """A trained array; read as `.value`."""
 
     def __init__(self, data, requires_grad=True):
         super().__init__(jnp.asarray(data), trainable=requires_grad)
 
 
-class Buffer(keras.Variable):
+class Buffer(State):
     """An array that is state but is not trained; one that is not persistent has no place in a state dict."""
 
     def __init__(self, data, persistent=True):
