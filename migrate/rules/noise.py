@@ -14,7 +14,7 @@ RULE = "noise"
 CONTEXTS = frozenset({
     "torch.no_grad", "torch.enable_grad", "torch.inference_mode", "torch.set_grad_enabled", "torch.autograd.set_detect_anomaly", "torch.autograd.no_grad", "torch.autograd.profiler.record_function",
     "torch.autocast", "torch.cuda.amp.autocast", "torch.amp.autocast", "torch.cpu.amp.autocast", "torch.autograd.profiler.profile", "torch.cuda.device", "torch.device", "torch.jit.optimized_execution",
-    "torch.autograd.enable_grad", "torch.autograd.inference_mode", "torch.autograd.grad_mode.no_grad", "torch.random.fork_rng", "torch.profiler.record_function",
+    "torch.autograd.enable_grad", "torch.autograd.inference_mode", "torch.autograd.grad_mode.no_grad", "torch.nn.attention.sdpa_kernel", "torch.backends.cuda.sdp_kernel", "torch.random.fork_rng", "torch.profiler.record_function",
 })
 PRECISION = frozenset({"torch.autocast", "torch.cuda.amp.autocast", "torch.amp.autocast", "torch.cpu.amp.autocast"})
 DECORATORS = CONTEXTS | {

@@ -77,6 +77,8 @@ def plan_operator(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | N
         return False
     planned = prepare(ctx, node, row, receiver)
     if isinstance(planned, Refusal):
+        if receiver is not None and planned.code == "MIG302" and not (ctx.kind(receiver).is_tensor and ctx.kind(receiver).sure) and isinstance(bind(row, node, receiver, ctx.kind), Refusal):
+            return False  # the arguments are not those of the tensor's method: something else has one of that name
         ctx.refuse(planned.code, node, planned.reason)
         return False
     bound, variant = planned

@@ -75,7 +75,7 @@ def _register(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
     is_buffer = func.attr == "register_buffer"
     name, value = _argument(node, 0, "name"), _argument(node, 1, "tensor" if is_buffer else "param")
     statement = ctx.source.parent(node)
-    if name is None or value is None or not isinstance(statement, ast.Expr) or any(isinstance(a, ast.Starred) for a in node.args):
+    if name is None or value is None or any(isinstance(a, ast.Starred) for a in node.args):
         ctx.refuse("MIG301", node, "this form is not known")
         return
     template = _plain(ctx.target.buffer, _argument(node, 2, "persistent")) if is_buffer else "x"
@@ -91,11 +91,11 @@ def _register(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
         else:
             made = fill(ctx, template, x=held)
         owner = e.piece(func.value).at(17)
-        if isinstance(name, ast.Constant) and isinstance(name.value, str) and name.value.isidentifier():
+        if isinstance(name, ast.Constant) and isinstance(name.value, str) and name.value.isidentifier() and isinstance(statement, ast.Expr):
             return Piece(f"{owner}.{renamed(ctx, func.value, name.value)} = {made.text}")
         return Piece(f"setattr({owner}, {e.piece(name).text}, {made.text})")
 
-    ctx.edit(statement, build, RULE, why=func.attr)
+    ctx.edit(statement if isinstance(statement, ast.Expr) else node, build, RULE, why=func.attr)
 
 
 def renamed(ctx: Context, owner: ast.expr, name: str) -> str:

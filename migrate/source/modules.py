@@ -10,7 +10,8 @@ from migrate.tables import Row, Table
 MODULE = "torch.nn.Module"
 # Classes of PyTorch that are modules without being layers with a row of their own.
 CONTAINERS = frozenset({MODULE, "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList", "torch.nn.ParameterDict"})
-MODULE_BASES = {"torch.jit.ScriptModule": MODULE, "pytorch_lightning.LightningModule": MODULE, "lightning.LightningModule": MODULE}
+MODULE_BASES = {"torch.jit.ScriptModule": MODULE, "pytorch_lightning.LightningModule": MODULE, "lightning.LightningModule": MODULE,
+                "lightning.pytorch.LightningModule": MODULE, "torch.nn._Loss": MODULE, "torch.nn._WeightedLoss": MODULE}
 
 
 @dataclass(eq=False)
@@ -217,7 +218,7 @@ class Unit:
     def canonical(self, dotted: str) -> str:
         """`torch.nn.modules.conv.Conv2d` is `torch.nn.Conv2d`."""
         if dotted.startswith("torch.nn.modules."):
-            return f"torch.nn.{dotted.rpartition('.')[2]}"
+            dotted = f"torch.nn.{dotted.rpartition('.')[2]}"
         return MODULE_BASES.get(dotted, dotted)
 
 
@@ -265,8 +266,9 @@ def _attributes(owner: ClassInfo, method: FunctionInfo) -> None:
     if name is None:
         return
     parents = owner.file.source.parents
+    wrappers = _wrappers(method.node, name)
     for node in ast.walk(method.node):
-        if isinstance(node, ast.Call) and (registered := _registers(node, name)):
+        if isinstance(node, ast.Call) and (registered := _registers(node, name, wrappers)):
             owner.attributes.setdefault(registered, []).append(Assignment(method, node, None, owner.file.source.statement(node)))
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, (ast.Store, ast.Del)) and isinstance(node.value, ast.Name) and node.value.id == name:
             parent = parents[node]
@@ -281,12 +283,27 @@ def _attributes(owner: ClassInfo, method: FunctionInfo) -> None:
             owner.attributes.setdefault(node.attr, []).append(Assignment(method, node, value, owner.file.source.statement(node)))
 
 
-def _registers(node: ast.Call, self_name: str) -> str | None:
+REGISTERS = ("register_buffer", "register_parameter", "add_module", "register_module")
+
+
+def _wrappers(method: FunctionNode, self_name: str) -> set[str]:
+    """Local names of lambdas that register what they are given: `buffer = lambda name, x: self.register_buffer(name, x)`."""
+    found = set()
+    for node in ast.walk(method):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) and isinstance(body := node.value.body, ast.Call):
+            f = body.func
+            if isinstance(f, ast.Attribute) and f.attr in REGISTERS and isinstance(f.value, ast.Name) and f.value.id == self_name and body.args and isinstance(body.args[0], ast.Name):
+                found.update(t.id for t in node.targets if isinstance(t, ast.Name))
+    return found
+
+
+def _registers(node: ast.Call, self_name: str, wrappers: set[str]) -> str | None:
     """The attribute that `self.register_buffer("name", ...)` and its like make."""
     f = node.func
-    if not isinstance(f, ast.Attribute) or f.attr not in ("register_buffer", "register_parameter", "add_module", "register_module"):
-        return None
-    if not (isinstance(f.value, ast.Name) and f.value.id == self_name):
+    if isinstance(f, ast.Attribute):
+        if f.attr not in REGISTERS or not (isinstance(f.value, ast.Name) and f.value.id == self_name):
+            return None
+    elif not (isinstance(f, ast.Name) and f.id in wrappers):
         return None
     first = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "name"), None)
     return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else None
