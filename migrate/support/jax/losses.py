@@ -94,8 +94,8 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction="mean"):
 
 
 def soft_margin_loss(input, target, reduction="mean"):
-    """log(1 + exp(-target * input))."""
-    return reduce_loss(jax.nn.softplus(-target * input), reduction)
+    """log(1 + exp(-target * input)); infinite where the exponential is, as PyTorch's."""
+    return reduce_loss(jnp.log1p(jnp.exp(-target * input)), reduction)
 
 
 def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction="mean"):
