@@ -5,7 +5,7 @@ from migrate.diagnostics import Diagnostic
 from migrate.pipeline import Conversion, convert_source
 
 if TYPE_CHECKING:
-    from migrate.check import check
+    from migrate.check.run import check
     from migrate.project import Project, convert_path
     from migrate.weights.load import Loaded, load_state_dict
 

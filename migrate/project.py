@@ -49,7 +49,7 @@ def convert_path(path: str | Path, out_dir: str | Path, target: str = "flax", ro
                 raise OutputExists(f"{p} exists; use --force to replace it")
     for p, text in written.items():
         write_atomically(p, text)
-    return Project(files, tuple(written), {p.name: t for p, t in written.items() if p.parent == out and p.stem.startswith(SUPPORT)})
+    return Project(files, tuple(written), {p.name: t.decode() for p, t in written.items() if p.parent == out and p.stem.startswith(SUPPORT)})
 
 
 def _python_files(folder: Path) -> list[Path]:

@@ -29,8 +29,8 @@ def kind_of(node: ast.expr, resolve: Resolve) -> Kind:
     match node:
         case ast.Constant(value=None):
             return NONE
-        case ast.Constant(value=str()):
-            return UNKNOWN if not node.value.strip() else _string(node.value, resolve)
+        case ast.Constant(value=str() as text):
+            return _string(text, resolve)
         case ast.BinOp(op=ast.BitOr()):
             return join(kind_of(node.left, resolve), kind_of(node.right, resolve))
         case ast.Subscript():

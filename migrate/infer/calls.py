@@ -52,9 +52,6 @@ def _instance(inf: Inference, frame: Frame, node: ast.Call, ref: object, args: l
         init = ref.method("__init__")
         if init is not None:
             _bind(inf, init, node, args, keywords)
-        for name, stated in ref.annotations.items():  # a dataclass
-            if name in keywords and stated is None:
-                continue
         if not ref.is_module:
             return Kind("object", ref=ref)
         return Kind("module", ref=ref, item=_contained(node, args))

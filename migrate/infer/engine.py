@@ -167,7 +167,7 @@ class Inference:
         row = self.unit.resolve(file, call.func) if isinstance(call.func, (ast.Name, ast.Attribute)) else None
         if not isinstance(row, Row) or row.kind != "function" or use not in call.args or not row.torch.startswith("torch."):
             return False
-        at = call.args.index(use)  # type: ignore[arg-type]
+        at = call.args.index(use)
         names = [p.name for p in row.parameters if p.kind == "positional"]
         return at < len(names) and names[at] in TENSOR_PARAMETERS
 

@@ -152,10 +152,10 @@ def subscript_of(base: Kind, index: ast.expr, kind: Kind) -> Kind:
 
 def _integer(node: ast.expr) -> int | None:
     match node:
-        case ast.Constant(value=int()) if not isinstance(node.value, bool):
-            return int(node.value)  # type: ignore[arg-type]
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int())):
-            return -int(node.operand.value)  # type: ignore[arg-type, attr-defined]
+        case ast.Constant(value=int() as value) if not isinstance(value, bool):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)):
+            return -value
     return None
 
 

@@ -71,7 +71,7 @@ def opening(ctx: Context, call: ast.Call) -> int:
     text, at = ctx.source.text, ctx.source.end(call.func)
     while text[at] != "(":
         at = text.index("\n", at) if text[at] == "#" else at + 1
-    return at
+    return int(at)
 
 
 def insert_keyword(ctx: Context, node: ast.Call, keyword: str, rule: str) -> None:

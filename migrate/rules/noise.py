@@ -135,7 +135,7 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     elif isinstance(node.func, ast.Attribute) and node.func.attr in MODULE_NOISE and ctx.kind(node.func.value).tag == "module" and not _own(ctx, node.func):
         receiver = node.func.value
         if isinstance(ctx.source.parent(node), ast.Expr):
-            remove_statement(ctx, ctx.source.parent(node))  # type: ignore[arg-type]
+            remove_statement(ctx, ctx.source.parent(node))
         else:
             ctx.edit(node, lambda e: e.piece(receiver), RULE, "MIG103", node.func.attr)
         ctx.removed.update(n for a in [*node.args, *node.keywords] for n in ast.walk(a))

@@ -182,10 +182,10 @@ class Unit:
                         return found
             if len(bound) == 1 and bound[0].kind == "assign" and isinstance(bound[0].value, (ast.Name, ast.Attribute)) and file.names.dotted(bound[0].value):
                 return None  # an alias: a value, not the thing itself
-        dotted = file.names.dotted(node)
-        if dotted is None and isinstance(node, ast.Attribute):
+        name = file.names.dotted(node)
+        if name is None and isinstance(node, ast.Attribute):
             return self._attribute(file, node)
-        return self.named(dotted) if dotted else None
+        return self.named(name) if name else None
 
     def _attribute(self, file: FileInfo, node: ast.Attribute) -> "ClassInfo | FunctionInfo | None":
         """`Outer.Inner` or `Class.method`."""
@@ -288,7 +288,7 @@ REGISTERS = ("register_buffer", "register_parameter", "add_module", "register_mo
 
 def _wrappers(method: FunctionNode, self_name: str) -> set[str]:
     """Local names of lambdas that register what they are given: `buffer = lambda name, x: self.register_buffer(name, x)`."""
-    found = set()
+    found: set[str] = set()
     for node in ast.walk(method):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) and isinstance(body := node.value.body, ast.Call):
             f = body.func

@@ -210,13 +210,6 @@ def svd(input, some=True):
     return SVD(U, S, adjoint(Vh))
 
 
-def default_rtol(A, atol, rtol):
-    """PyTorch's relative tolerance: machine epsilon times the larger size, unless one of both is given."""
-    if rtol is not None:
-        return jnp.asarray(rtol)
-    return jnp.asarray(0.0 if atol is not None else jnp.finfo(A.dtype).eps * max(A.shape[-2:]))
-
-
 def hermitian_of(A, upper=False):
     """The hermitian matrix with the lower (or upper) triangle of A; the gradient goes to both."""
     full = jnp.triu(A) + adjoint(jnp.triu(A, 1)) if upper else jnp.tril(A) + adjoint(jnp.tril(A, -1))
@@ -235,33 +228,54 @@ def eigvalsh(A, UPLO="L"):
 
 
 def magnitudes(A, hermitian):
-    """Singular values, largest first; of a hermitian matrix by its eigenvalues."""
-    if hermitian:
-        return jnp.flip(jnp.sort(jnp.abs(jnp.linalg.eigvalsh(hermitian_of(A)))), -1)
-    return jnp.linalg.svdvals(A)
+    """Singular values; of a hermitian matrix by its eigenvalues."""
+    return jnp.abs(jnp.linalg.eigvalsh(hermitian_of(A))) if hermitian else jnp.linalg.svdvals(A)
+
+
+def cutoff(A, atol, rtol, hermitian):
+    """Up to where singular values count as 0: max(atol, rtol * the largest one); by default rtol is epsilon times the larger size."""
+    if rtol is None:
+        rtol = 0.0 if atol is not None else jnp.finfo(A.dtype).eps * max(A.shape[-2:])
+    largest = jax.lax.stop_gradient(magnitudes(A, hermitian)).max(-1, initial=0)
+    return jnp.maximum(0 if atol is None else atol, rtol * largest)
 
 
 def matrix_rank(A, *, atol=None, rtol=None, hermitian=False):
     """How many singular values are larger than max(atol, rtol * the largest one)."""
-    s = magnitudes(A, hermitian)
-    relative = default_rtol(A, atol, rtol) * s.max(-1, initial=0)
-    return jnp.sum(s > jnp.maximum(relative, 0 if atol is None else atol)[..., None], axis=-1)
+    return jnp.sum(magnitudes(A, hermitian) > cutoff(A, atol, rtol, hermitian)[..., None], axis=-1)
 
 
 def pinv(A, *, atol=None, rtol=None, hermitian=False):
     """Pseudoinverse; singular values up to max(atol, rtol * the largest one) count as 0."""
-    rtol = default_rtol(A, atol, rtol)
-    if atol is not None:
-        rtol = jnp.maximum(rtol, atol / jax.lax.stop_gradient(magnitudes(A, hermitian)).max(-1))
-    return jnp.linalg.pinv(hermitian_of(A) if hermitian else A, rtol=rtol, hermitian=hermitian)
+    limit = cutoff(A, atol, rtol, hermitian)[..., None]
+
+    @jax.custom_jvp
+    def invert(A):
+        if hermitian:
+            s, U = jnp.linalg.eigh(hermitian_of(A))
+            Vh = adjoint(U)
+        else:
+            U, s, Vh = jnp.linalg.svd(A, full_matrices=False)
+        kept = jnp.abs(s) > limit
+        return (adjoint(Vh) * jnp.where(kept, 1 / jnp.where(kept, s, 1), 0)[..., None, :]) @ adjoint(U)
+
+    @invert.defjvp
+    def tangent(primals, tangents):
+        (A,), (dA,) = primals, tangents
+        P = invert(A)
+        row_part = P @ adjoint(P) @ (adjoint(dA) - adjoint(dA) @ A @ P)
+        column_part = (adjoint(dA) - P @ A @ adjoint(dA)) @ adjoint(P) @ P
+        return P, row_part + column_part - P @ dA @ P
+
+    return invert(A)
 
 
 def lstsq(A, B, rcond=None, driver="gelsy"):
-    """X that minimises |A X - B|."""
-    m, n = A.shape[-2:]
+    """X that minimises |A X - B|; residuals, rank and singular values where PyTorch's driver gives them, else empty."""
     none = jnp.zeros(0, A.dtype)
     x = jnp.matmul(pinv(A, rtol=rcond), B)
-    residuals = jnp.sum(jnp.abs(jnp.matmul(A, x) - B) ** 2, axis=-2) if m > n else none
+    has_residuals = A.shape[-2] > A.shape[-1] and driver != "gelsy"
+    residuals = jnp.sum(jnp.abs(jnp.matmul(A, x) - B) ** 2, axis=-2) if has_residuals else none
     rank = none.astype(int) if driver == "gels" else matrix_rank(A, rtol=rcond)
     return LeastSquares(x, residuals, rank, jnp.linalg.svdvals(A) if driver in ("gelsd", "gelss") else none)
 

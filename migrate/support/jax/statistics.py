@@ -1,8 +1,15 @@
 """Counts, integrals and distances."""
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from migrate.support.jax.reductions import vector_norm
+
+
+def corrcoef(input):
+    """Correlations of the rows; of a single row 1."""
+    covariance = jnp.cov(input)
+    return jnp.corrcoef(input) if covariance.ndim else jax.lax.stop_gradient(covariance / covariance)
 
 
 def histc(input, bins=100, min=0, max=0):

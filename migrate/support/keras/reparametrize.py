@@ -55,7 +55,8 @@ def weight_normed(cls, name, dim):
         weight = getattr(self, v).value
         return weight * (getattr(self, g).value / length_of(weight, dim))
 
-    return computed_class(cls, name, compute, {g: g, v: v, f"parametrizations.{name}.original0": g, f"parametrizations.{name}.original1": v})
+    state = {g: g, v: v, f"parametrizations.{name}.original0": g, f"parametrizations.{name}.original1": v}
+    return computed_class(cls, name, compute, state)
 
 
 def weight_norm(module, name="weight", dim=0):
