@@ -13,7 +13,7 @@ export OMP_NUM_THREADS ?= 1
 .PHONY: demo test lint fixtures docs clean
 
 demo: $(VENV)/ready
-	$(VENV)/bin/migrate convert fixtures/$(CASE)/torch.py -o build/demo --force --check
+	$(VENV)/bin/migrate convert fixtures/$(CASE)/torch.py -o build/demo/$(CASE).py --force --check
 
 test: $(VENV)/ready
 	$(PY) -m pytest $(PYTEST_ARGS)
