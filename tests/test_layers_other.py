@@ -12,7 +12,8 @@ import torch
 from flax import nnx
 from torch import nn
 
-from migrate.support.flax import activations, containers, copies, dropout, linear, losses, padding, pooling, shapes
+from migrate.support.flax import activations, building, containers, copies, dropout, embedding, linear, losses, norms, padding, pooling, shapes
+from migrate.support.flax.batchnorm import BatchNorm1d
 from migrate.support.flax.state import Buffer
 
 R = nnx.Rngs(0)
@@ -310,3 +311,29 @@ def test_tied_linear():
 def test_buffer():
     b = Buffer(jnp.ones(2), persistent=False)
     assert not b.get_metadata()["persistent"] and not isinstance(b, nnx.Param)
+
+
+def test_children_are_replaced_by_name():
+    net = containers.Sequential(linear.Linear(2, 3, rngs=R), activations.ReLU())
+    setattr(net, "1", activations.Tanh())
+    assert isinstance(getattr(net, "1"), activations.Tanh) and isinstance(net[1], activations.Tanh) and len(net) == 2
+    branches = containers.ModuleDict({"a": activations.ReLU()})
+    branches.a = activations.Tanh()
+    assert isinstance(branches["a"], activations.Tanh)
+
+
+def test_names_of_variables():
+    def build(m, n, d, p, one, **k):
+        return m.Sequential(OrderedDict(
+            first=n.Linear(2, 3, **k), norms=d({"b": n.BatchNorm1d(3, **k), "a": n.LayerNorm(3, **k)}), p=p({"w": one, "v": one + 1}), table=n.Embedding(3, 2, **k),
+        ))
+
+    class Layers:
+        Linear, BatchNorm1d, LayerNorm, Embedding = linear.Linear, BatchNorm1d, norms.LayerNorm, embedding.Embedding
+
+    theirs = build(nn, nn, nn.ModuleDict, nn.ParameterDict, torch.ones(2))
+    ours = build(containers, Layers, containers.ModuleDict, containers.ParameterDict, jnp.ones(2), rngs=R)
+    assert [n for n, _ in building.named_parameters(ours)] == [n for n, _ in theirs.named_parameters()]
+    assert {n for n, _ in building.named_buffers(ours)} == {n for n, _ in theirs.named_buffers()} - {"norms.b.num_batches_tracked"}
+    assert [n for n, _ in building.named_parameters(nnx.Linear(2, 2, rngs=R))] == ["weight", "bias"]
+    assert [n for n, _ in building.named_modules(ours)] == [n for n, _ in theirs.named_modules()]

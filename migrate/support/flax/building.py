@@ -47,11 +47,20 @@ def modules(module):
     return (m for _, m in named_modules(module))
 
 
+def named_variables(module):
+    """(PyTorch's name, variable) for the variables of a module itself."""
+    own = module.items() if hasattr(module, "child_names") and not isinstance(module, nnx.Sequential) else vars(module).items()
+    names = {place[0]: name for name, place in getattr(module, "torch_state", {}).items() if place}
+    if not names and isinstance(module, (nnx.Linear, nnx.LayerNorm, nnx.RMSNorm, nnx.Embed)):
+        names = {"kernel": "weight", "scale": "weight", "embedding": "weight"}
+    return [(names.get(name, name), v) for name, v in own if isinstance(v, nnx.Variable) and not isinstance(v, nnx.RngState)]
+
+
 def named_parameters(module, recurse=True):
-    """(path, nnx.Param) for all parameters."""
+    """(path, nnx.Param) for all parameters, with PyTorch's names."""
     seen = set()
     for path, at in named_modules(module) if recurse else [("", module)]:
-        for name, value in vars(at).items():
+        for name, value in named_variables(at):
             if isinstance(value, nnx.Param) and id(value) not in seen:
                 seen.add(id(value))
                 yield f"{path}.{name}" if path else name, value
@@ -63,10 +72,10 @@ def parameters(module, recurse=True):
 
 
 def named_buffers(module):
-    """(path, variable) for all state that is no parameter."""
+    """(path, variable) for all state that is no parameter, with PyTorch's names."""
     for path, at in named_modules(module):
-        for name, value in vars(at).items():
-            if isinstance(value, nnx.Variable) and not isinstance(value, (nnx.Param, nnx.RngState)):
+        for name, value in named_variables(at):
+            if not isinstance(value, nnx.Param):
                 yield f"{path}.{name}" if path else name, value
 
 

@@ -28,6 +28,12 @@ class Sequential(nnx.Sequential):
             return self.layers[self.child_names.index(name)]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def __setattr__(self, name, value):
+        if name in vars(self).get("child_names", ()):
+            self[self.child_names.index(name)] = value
+        else:
+            super().__setattr__(name, value)
+
     def __getitem__(self, index):
         if isinstance(index, slice):
             return Sequential(dict(zip(self.child_names[index], self.layers[index])))
@@ -107,6 +113,12 @@ class ModuleDict(nnx.Module):
             return self[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def __setattr__(self, name, value):
+        if name in vars(self).get("child_names", ()):
+            self[name] = value
+        else:
+            super().__setattr__(name, value)
+
     def __contains__(self, key):
         return key in self.child_names
 
@@ -163,10 +175,14 @@ class ParameterList(nnx.List):
 
 
 class ParameterDict(ModuleDict):
-    """Parameters by name, in the order they were added; arrays become parameters."""
+    """Parameters by name; arrays become parameters."""
 
     def __init__(self, parameters=None, *, rngs=None):
         super().__init__(parameters)
+
+    def update(self, parameters):
+        """Adds parameters from a mapping or from pairs; as in PyTorch, those of a plain dict by the order of their names."""
+        super().update(sorted(parameters.items()) if type(parameters) is dict else parameters)
 
     def __setitem__(self, key, value):
         super().__setitem__(key, as_param(value))

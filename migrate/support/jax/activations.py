@@ -76,14 +76,19 @@ def implicit_dim(input):
     return 0 if jnp.ndim(input) in (0, 1, 3) else 1
 
 
+def softmax_axis(input, dim):
+    """The axis, or none of an array without axes."""
+    return () if jnp.ndim(input) == 0 else implicit_dim(input) if dim is None else dim
+
+
 def softmax(input, dim=None):
     """exp(x) / sum(exp(x)) along `dim`."""
-    return jax.nn.softmax(input, axis=implicit_dim(input) if dim is None else dim)
+    return jax.nn.softmax(input, axis=softmax_axis(input, dim))
 
 
 def log_softmax(input, dim=None):
     """The logarithm of softmax along `dim`."""
-    return jax.nn.log_softmax(input, axis=implicit_dim(input) if dim is None else dim)
+    return jax.nn.log_softmax(input, axis=softmax_axis(input, dim))
 
 
 def gumbel_softmax(logits, tau=1.0, hard=False, dim=-1, *, rngs):
