@@ -1,11 +1,12 @@
 """Finds the functions that make modules: they take `rngs`."""
 import ast
 
+from migrate.calls import Refusal, bind, choose, template_names
 from migrate.infer.engine import Inference
 from migrate.infer.kinds import Kind, refs
 from migrate.source.modules import ClassInfo, FunctionInfo, Unit
 from migrate.support.extract import Support, inherited_rngs
-from migrate.tables import Row
+from migrate.tables import Row, Variant
 from migrate.targets.base import Target
 
 CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict")
@@ -67,9 +68,14 @@ class Builders:
     def _draws(self, f: FunctionInfo, call: ast.Call) -> bool:
         """Whether a call draws random numbers where no module can hold the stream: in a function, or to initialise parameters."""
         row = self.unit.resolve(f.file, call.func)
+        receiver = None
         if not isinstance(row, Row) and isinstance(call.func, ast.Attribute) and self.inf.of(call.func.value).is_tensor:
-            row = self.unit.table.by_method.get(call.func.attr)
+            row, receiver = self.unit.table.by_method.get(call.func.attr), call.func.value
         if not isinstance(row, Row) or row.kind != "function" or not any("rngs" in v.to for v in row.for_target(self.target.name)):
+            return False
+        bound = bind(row, call, receiver, self.inf.of)
+        chosen = bound if isinstance(bound, Refusal) else choose(row, bound, self.target.name, self.inf.of)
+        if isinstance(chosen, Variant) and "rngs" not in template_names(chosen.to):
             return False
         in_module = f.owner is not None and f.owner.is_module and not f.is_static and not f.is_classmethod
         return not in_module or row.torch.startswith("torch.nn.init.") or f.name == "reset_parameters"
