@@ -1,28 +1,43 @@
 """Reads the support code as text: what each definition needs, and the module that a converted file's definitions make."""
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
 FOLDERS = {"flax": ("jax", "flax"), "keras": ("jax", "keras")}
 HEADER = '"""PyTorch semantics that {framework} has no function or layer for; only what this code uses. Made by migrate."""\n'
+File = tuple[Path, str, ast.Module]
 FRAMEWORK = {"flax": "Flax", "keras": "Keras"}
 PACKAGE = "migrate.support."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Definition:
     """A top-level definition of the support code: its text, the definitions and imports that it uses."""
 
     name: str
     text: str
-    needs: tuple[str, ...]
-    imports: tuple[str, ...]  # import statements
+    node: ast.stmt
     order: int
+    local: frozenset[str]  # the support definitions that its file sees
+    imported: Mapping[str, str]  # name -> import statement, of its file
     rngs: str = ""  # "required" or "optional" where a class or function takes rngs, else ""
-    parameters: tuple[str, ...] = ()
+
+    @cached_property
+    def _used(self) -> set[str]:
+        return {n.id for n in ast.walk(self.node) if isinstance(n, ast.Name)} - {self.name}
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The other definitions that it uses."""
+        return tuple(sorted(self._used & self.local))
+
+    @property
+    def imports(self) -> tuple[str, ...]:
+        """The import statements that it needs."""
+        return tuple(sorted({self.imported[u] for u in self._used if u in self.imported}))
 
 
 @dataclass(eq=False)
@@ -74,26 +89,27 @@ def load(target: str) -> Support:
     """The support code of a target."""
     support = Support(target)
     paths = [p for folder in FOLDERS[target] for p in sorted((FOLDER / folder).glob("*.py")) if p.name != "__init__.py"]
-    trees = [(p, p.read_text(encoding="utf-8")) for p in paths]
-    position = 0
-    for rank, (path, text) in enumerate(_dependency_order(trees)):
-        position = rank * 10000
-        for d in _definitions(path, text, position):
+    files = []
+    for p in paths:
+        text = p.read_text(encoding="utf-8")
+        files.append((p, text, ast.parse(text)))
+    for rank, (path, text, tree) in enumerate(_dependency_order(files)):
+        for d in _definitions(text, tree, rank * 10000):
             if d.name in support.definitions:
                 raise ValueError(f"{path}: {d.name} is defined twice in the support code of {target}")
             support.definitions[d.name] = d
     return support
 
 
-def _dependency_order(files: list[tuple[Path, str]]) -> list[tuple[Path, str]]:
+def _dependency_order(files: list[File]) -> list[File]:
     """Files after the support files that they import, so that base classes come first."""
-    by_module = {f"{PACKAGE}{p.parent.name}.{p.stem}": (p, t) for p, t in files}
-    done: dict[str, tuple[Path, str]] = {}
+    by_module = {f"{PACKAGE}{f[0].parent.name}.{f[0].stem}": f for f in files}
+    done: dict[str, File] = {}
 
     def visit(module: str, path: tuple[str, ...] = ()) -> None:
         if module in done or module in path or module not in by_module:
             return
-        for node in ast.parse(by_module[module][1]).body:
+        for node in by_module[module][2].body:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
                 visit(node.module or "", (*path, module))
         done[module] = by_module[module]
@@ -103,8 +119,7 @@ def _dependency_order(files: list[tuple[Path, str]]) -> list[tuple[Path, str]]:
     return list(done.values())
 
 
-def _definitions(path: Path, text: str, position: int) -> list[Definition]:
-    tree = ast.parse(text)
+def _definitions(text: str, tree: ast.Module, position: int) -> list[Definition]:
     lines = text.split("\n")
     imports: dict[str, str] = {}
     local: set[str] = set()
@@ -123,15 +138,11 @@ def _definitions(path: Path, text: str, position: int) -> list[Definition]:
     found = []
     for node in tree.body:
         for name in _bound(node):
-            used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - {name}
             first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
             while first > 1 and lines[first - 2].startswith("#"):
                 first -= 1
             body = "\n".join(lines[first - 1 : node.end_lineno])
-            found.append(Definition(
-                name, body, tuple(sorted(used & local)), tuple(sorted({imports[u] for u in used if u in imports})), position + node.lineno,
-                _rngs(node), _parameters(node),
-            ))
+            found.append(Definition(name, body, node, position + node.lineno, frozenset(local), imports, _rngs(node)))
     return found
 
 
@@ -165,11 +176,6 @@ def _rngs(node: ast.stmt) -> str:
     return "inherit" if args.kwarg and isinstance(node, ast.ClassDef) else ""
 
 
-def _parameters(node: ast.stmt) -> tuple[str, ...]:
-    args = _signature(node)
-    return tuple(a.arg for a in [*args.args, *args.kwonlyargs]) if args else ()
-
-
 def inherited_rngs(support: Support, name: str) -> str:
     """Whether a support class takes rngs, its bases among the support code considered."""
     seen: set[str] = set()
@@ -178,7 +184,6 @@ def inherited_rngs(support: Support, name: str) -> str:
         d = support.definitions[name]
         if d.rngs != "inherit":
             return d.rngs
-        node = ast.parse(d.text).body[0]
-        bases = [b.id for b in getattr(node, "bases", ()) if isinstance(b, ast.Name)]
+        bases = [b.id for b in getattr(d.node, "bases", ()) if isinstance(b, ast.Name)]
         name = next((b for b in bases if b in support.definitions), "")
     return "optional"
