@@ -247,10 +247,8 @@ def matrix_rank(A, *, atol=None, rtol=None, hermitian=False):
 
 def pinv(A, *, atol=None, rtol=None, hermitian=False):
     """Pseudoinverse; singular values up to max(atol, rtol * the largest one) count as 0."""
-    limit = cutoff(A, atol, rtol, hermitian)[..., None]
-
     @jax.custom_jvp
-    def invert(A):
+    def invert(A, limit):
         if hermitian:
             s, U = jnp.linalg.eigh(hermitian_of(A))
             Vh = adjoint(U)
@@ -261,13 +259,13 @@ def pinv(A, *, atol=None, rtol=None, hermitian=False):
 
     @invert.defjvp
     def tangent(primals, tangents):
-        (A,), (dA,) = primals, tangents
-        P = invert(A)
+        (A, limit), (dA, _) = primals, tangents
+        P = invert(A, limit)
         row_part = P @ adjoint(P) @ (adjoint(dA) - adjoint(dA) @ A @ P)
         column_part = (adjoint(dA) - P @ A @ adjoint(dA)) @ adjoint(P) @ P
         return P, row_part + column_part - P @ dA @ P
 
-    return invert(A)
+    return invert(A, cutoff(A, atol, rtol, hermitian)[..., None])
 
 
 def lstsq(A, B, rcond=None, driver="gelsy"):
