@@ -174,6 +174,22 @@ def test_save_and_load_weights(tmp_path):
     np.testing.assert_array_equal(other(X), net(X))
 
 
+class Sized(Module):
+    def __init__(self, width=3, bias=True):
+        super().__init__()
+        self.inner = Sequential(Linear(3, width, bias), keras.activations.tanh)
+
+    def call(self, x):
+        return self.inner(x)
+
+
+def test_save_the_whole_model(tmp_path):
+    net = Sized(5, bias=False)
+    net.save(tmp_path / "net.keras")
+    other = keras.saving.load_model(tmp_path / "net.keras", custom_objects={"Sized": Sized})
+    np.testing.assert_array_equal(other(X), net(X))
+
+
 def test_jit_and_gradients():
     net = Net()
     state = [v.value for v in net.non_trainable_variables]

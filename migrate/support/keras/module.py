@@ -1,6 +1,7 @@
 """The base of converted modules, and the kinds of variables."""
 import contextlib
 import copy
+import inspect
 from collections import OrderedDict
 
 import jax
@@ -115,6 +116,9 @@ class Module(keras.Model):
 
     training = False
 
+    def __new__(cls, *args, **kwargs):
+        return keras.Layer.__new__(cls, *args, **kwargs)  # `keras.Model` would forget the arguments, which `save` writes down
+
     def __init__(self):
         super().__init__(autocast=False)
         self.built = True
@@ -143,6 +147,13 @@ class Module(keras.Model):
             kwargs["training"] = training
         with in_mode(self, training):
             return super().stateless_call(trainable_variables, non_trainable_variables, *args, **kwargs)
+
+    @classmethod
+    def from_config(cls, config):
+        extra = {"name", "trainable", "dtype"} - set(inspect.signature(cls).parameters)  # Keras' own settings
+        model = cls(**{name: value for name, value in config.items() if name not in extra})
+        model.trainable = config.get("trainable", True)
+        return model
 
     def __setattr__(self, name, value):
         if vars(self).get(name) is not value:
