@@ -25,7 +25,7 @@ class Builders:
         """Sets `builds` of all functions; `lambdas` are those that make modules."""
         for file in self.unit.files.values():
             for f in file.functions:
-                f.builds = f.name == "__init__" and f.owner is not None and f.owner.is_module
+                f.builds = f.makes = f.name == "__init__" and f.owner is not None and f.owner.is_module
                 self._collect(f)
             for node in ast.walk(file.source.tree):
                 if isinstance(node, ast.Lambda) and self.inf.kinds.get(node, Kind("unknown")).tag == "factory":
@@ -34,10 +34,12 @@ class Builders:
         while changed:
             changed = False
             for f, calls in self._calls.items():
-                if not f.builds and any(self.how(c) or self._draws(f, c) for c in calls):
-                    f.builds = changed = True
+                if not f.makes and f.name != "forward" and any(self._makes(c) or self._initialises(f, c) for c in calls):
+                    f.makes = f.builds = changed = True
                     for other in self._same_name(f):
-                        other.builds = True
+                        other.makes = other.builds = True
+                if not f.builds and not _holds_stream(f) and any(self.how(c) or self._draws(f, c) for c in calls):
+                    f.builds = changed = True
 
     def _collect(self, f: FunctionInfo) -> None:
         calls = []
@@ -65,8 +67,21 @@ class Builders:
                 found.append(c.methods[f.name])
         return found
 
+    def _makes(self, call: ast.Call) -> bool:
+        """Whether a call makes modules, not only draws numbers."""
+        kind = self.inf.of(call.func)
+        if kind.tag == "function" and isinstance(kind.ref, FunctionInfo):
+            return kind.ref.makes
+        return bool(self.how(call))
+
+    def _initialises(self, f: FunctionInfo, call: ast.Call) -> bool:
+        """Whether a call gives parameters their first values."""
+        row = self.unit.resolve(f.file, call.func)
+        named = isinstance(row, Row) and row.torch.startswith("torch.nn.init.")
+        return (named or f.name == "reset_parameters") and self._draws(f, call)
+
     def _draws(self, f: FunctionInfo, call: ast.Call) -> bool:
-        """Whether a call draws random numbers where no module can hold the stream: in a function, or to initialise parameters."""
+        """Whether a call draws random numbers."""
         row = self.unit.resolve(f.file, call.func)
         receiver = None
         if not isinstance(row, Row) and isinstance(call.func, ast.Attribute) and self.inf.of(call.func.value).is_tensor:
@@ -133,6 +148,11 @@ class Builders:
             base = call.func.value
             return not (isinstance(base, ast.Name) and base.id == f.self_name and self.inf.of(call.func).is_unknown)
         return False
+
+
+def _holds_stream(f: FunctionInfo) -> bool:
+    """Whether a method can use the stream that its module holds."""
+    return f.owner is not None and f.owner.is_module and not f.is_static and not f.is_classmethod and f.name != "__init__"
 
 
 def _below(unit: Unit, owner: ClassInfo) -> list[ClassInfo]:

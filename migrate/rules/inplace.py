@@ -142,7 +142,7 @@ def visit_augmented(ctx: Context, node: ast.AugAssign) -> None:
 
 def _augmented_item(ctx: Context, e: Emitter, node: ast.AugAssign, target: ast.Subscript) -> str:
     value, how = e.piece(node.value), AT.get(type(node.op))
-    if isinstance(node.op, ast.Sub):
+    if isinstance(node.op, ast.Sub) and _simple_index(ctx, target.slice):
         how, value = "add", Piece(f"-{value.at(UNARY)}", UNARY)
     if how is None or not _simple_index(ctx, target.slice):
         now = Piece(f"{read(ctx, e, target.value).at(17)}[{_index(e, target)}]")

@@ -16,14 +16,14 @@ MODULE_BASES = {"torch.jit.ScriptModule": MODULE, "pytorch_lightning.LightningMo
 
 @dataclass(eq=False)
 class FunctionInfo:
-    """A function or method. `owner` is its class. `builds`: makes modules, so it takes `rngs`; `draws`: uses random numbers."""
+    """A function or method. `owner` is its class. `makes`: makes modules; `builds`: takes `rngs`, as it makes modules or draws numbers."""
 
     name: str
     node: FunctionNode
     file: "FileInfo"
     owner: "ClassInfo | None" = None
     builds: bool = False
-    draws: bool = False
+    makes: bool = False
 
     @property
     def is_static(self) -> bool:
