@@ -11,6 +11,7 @@ from migrate.context import Context
 from migrate.edits import ADD, LAMBDA, MULTIPLY, NAMED, UNARY, Emitter, Piece
 from migrate.infer.kinds import Kind
 from migrate.rules import aliases, rngs, state
+from migrate.rules.example import Example
 from migrate.tables import Row, Variant
 
 RULE = "inplace"
@@ -331,3 +332,11 @@ def visit_index(ctx: Context, node: ast.Subscript) -> None:
         kind: Kind = ctx.kind(p)
         if (isinstance(p, ast.List) or kind.tag == "list") and not ctx.owned(p):
             ctx.edit(p, lambda e, p=p: Piece(f"{ctx.name('jnp')}.asarray({e.original(p).text})"), RULE, why="x[[0, 1]]")  # type: ignore[misc]
+
+
+EXAMPLES = (
+    Example("def f(x: torch.Tensor, i: torch.Tensor):\n    x = x.clone()\n    x[:, i] -= 1\n    return x\n", "x.at[:, i].set(x[:, i] - 1)", "x.at[:, i].set(x[:, i] - 1)", why="an index may name an element twice"),
+    Example("def f(x: torch.Tensor):\n    y = x + 1\n    y[:, 0] -= x[0]\n    return y\n", "y = y.at[:, 0].add(-x[0])", "y = y.at[:, 0].add(-x[0])"),
+    Example("def f(config):\n    config['lr'] = 0.1\n    config['steps'] += 1\n    return config\n"),
+    Example("def f(names: list):\n    names[0] = 'a'\n    names += ['b']\n    return names\n"),
+)
