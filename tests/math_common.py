@@ -58,3 +58,8 @@ def agree(ours, theirs, *args, grad=True, jit=True, rtol=2e-5, atol=1e-5):
     grads = jax.grad(total, argnums=tuple(wanted))(*map(jnp.asarray, args))
     for i, g, w in zip(wanted, grads, found):
         same(g, np.zeros_like(args[i]) if w is None else w.numpy(), f"gradient of argument {i}", 10 * rtol, 10 * atol)
+
+
+def agree_with(options, ours, theirs, *args, **kwargs):
+    """`agree`, both called with keyword options."""
+    agree(lambda *a: ours(*a, **options), lambda *a: theirs(*a, **options), *args, **kwargs)

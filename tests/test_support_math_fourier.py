@@ -1,6 +1,4 @@
 """Windows, and short-time Fourier transforms there and back."""
-import math
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -10,8 +8,9 @@ from math_common import agree, floats
 from migrate.support.jax import fourier
 
 WINDOWS = {
-    "hann": {}, "hamming": {}, "blackman": {}, "nuttall": {}, "bartlett": {}, "cosine": {}, "kaiser": {"beta": 8.0}, "gaussian": {"std": 2.0},
-    "exponential": {"tau": 2.0}, "general_hamming": {"alpha": 0.6}, "general_cosine": {"a": [0.5, 0.3, 0.2]},
+    "hann": {}, "hamming": {}, "blackman": {}, "nuttall": {}, "bartlett": {}, "cosine": {},
+    "kaiser": {"beta": 8.0}, "gaussian": {"std": 2.0}, "exponential": {"tau": 2.0},
+    "general_hamming": {"alpha": 0.6}, "general_cosine": {"a": [0.5, 0.3, 0.2]},
 }
 SOUND = floats(2, 100)
 
@@ -35,14 +34,20 @@ def test_window(name, sym, size):
     ids=str,
 )
 def test_there_and_back(options):
-    def theirs(x):
-        return torch.view_as_real(torch.stft(x, window=torch.hamming_window(options.get("win_length", options["n_fft"])), return_complex=True, **options))
+    length = options.get("win_length", options["n_fft"])
+    window, their_window = fourier.hamming(length, sym=False), torch.hamming_window(length)
 
-    window = fourier.hamming(options.get("win_length", options["n_fft"]), sym=False)
-    agree(lambda x: (jnp.stack([fourier.stft(x, window=window, **options).real, fourier.stft(x, window=window, **options).imag], -1),), theirs, SOUND)
+    def ours(x):
+        out = fourier.stft(x, window=window, **options)
+        return jnp.stack([out.real, out.imag], -1)
+
+    def theirs(x):
+        return torch.view_as_real(torch.stft(x, window=their_window, return_complex=True, **options))
+
+    agree(ours, theirs, SOUND)
     back = {k: v for k, v in options.items() if k != "pad_mode"}
     spectrum = fourier.stft(SOUND, window=window, **options)
-    want = torch.istft(torch.from_numpy(np.array(spectrum)), window=torch.from_numpy(np.array(window)), **back)
+    want = torch.istft(torch.from_numpy(np.array(spectrum)), window=their_window, **back)
     got = fourier.istft(spectrum, window=window, **back)
     np.testing.assert_allclose(got, want.numpy(), atol=1e-5)
     np.testing.assert_allclose(got, SOUND[:, : got.shape[-1]], atol=1e-5)
@@ -53,4 +58,5 @@ def test_length_and_default_window():
     want = torch.istft(torch.from_numpy(np.array(spectrum)), 16, length=90, window=torch.ones(16))
     np.testing.assert_allclose(fourier.istft(spectrum, 16, length=90), want.numpy(), atol=1e-5)
     assert fourier.stft(SOUND.astype(np.complex64), 16).shape[-2] == 16
-    assert math.isclose(float(jnp.abs(spectrum).sum()), float(torch.stft(torch.from_numpy(SOUND), 16, window=torch.ones(16), return_complex=True).abs().sum()), rel_tol=1e-5)
+    whole = torch.stft(torch.from_numpy(SOUND), 16, window=torch.ones(16), return_complex=True).numpy()
+    np.testing.assert_allclose(spectrum, whole, atol=1e-5)

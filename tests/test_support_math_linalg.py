@@ -2,9 +2,9 @@
 import numpy as np
 import pytest
 import torch
-from math_common import agree, floats, inf
+from math_common import agree, agree_with, floats, inf
 
-from migrate.support.jax import linalg
+from migrate.support.jax import decompositions, linalg
 
 SQUARE, WIDE = floats(2, 3, 3) + 2 * np.eye(3, dtype=np.float32), floats(3, 5)
 POSITIVE = SQUARE @ SQUARE.swapaxes(-1, -2) + np.eye(3, dtype=np.float32)
@@ -21,14 +21,12 @@ def test_solve(left):
 @pytest.mark.parametrize("left", [True, False])
 def test_solve_triangular(upper, left):
     options = {"upper": upper, "left": left}
-    agree(lambda a, b: linalg.solve_triangular(a, b, **options), lambda a, b: torch.linalg.solve_triangular(a, b, **options), SQUARE, floats(3, 3))
+    agree_with(options, linalg.solve_triangular, torch.linalg.solve_triangular, SQUARE, floats(3, 3))
 
 
 @pytest.mark.filterwarnings("ignore:torch.triangular_solve is deprecated")
 def test_triangular_solve():
-    agree(
-        lambda b, a: linalg.triangular_solve(b, a, transpose=True), lambda b, a: torch.triangular_solve(b, a, transpose=True), floats(3, 2), SQUARE[0]
-    )
+    agree_with({"transpose": True}, linalg.triangular_solve, torch.triangular_solve, floats(3, 2), SQUARE[0])
 
 
 @pytest.mark.parametrize("upper", [True, False])
@@ -40,21 +38,21 @@ def test_only_one_triangle_of_a_factor_counts(upper):
     agree(*solves, floats(2, 3, 2), SQUARE, grad=False, rtol=1e-4)
     agree(*inverts, triangle, rtol=1e-4)
     agree(*inverts, SQUARE, grad=False, rtol=1e-4)
-    agree(lambda a: linalg.eigvalsh(a, "U" if upper else "L"), lambda a: torch.linalg.eigvalsh(a, "U" if upper else "L"), SQUARE)
+    agree(lambda a: decompositions.eigvalsh(a, "U" if upper else "L"), lambda a: torch.linalg.eigvalsh(a, "U" if upper else "L"), SQUARE)
 
 
 def test_failures_are_counted():
     bad = np.stack([POSITIVE[0], -POSITIVE[0]])
-    assert np.asarray(linalg.cholesky_ex(bad).info).tolist() == [0, 1]
-    agree(linalg.cholesky_ex, torch.linalg.cholesky_ex, POSITIVE)
+    assert np.asarray(decompositions.cholesky_ex(bad).info).tolist() == [0, 1]
+    agree(decompositions.cholesky_ex, torch.linalg.cholesky_ex, POSITIVE)
     agree(linalg.inv_ex, torch.linalg.inv_ex, SQUARE)
 
 
 @pytest.mark.parametrize("x", [SQUARE, WIDE, WIDE.T.copy()], ids=["square", "wide", "tall"])
 def test_lu(x):
-    agree(linalg.lu_factor, torch.linalg.lu_factor, x, grad=False)
-    agree(linalg.lu_factor_ex, torch.linalg.lu_factor_ex, x, grad=False)
-    agree(linalg.lu, torch.linalg.lu, x, grad=False)
+    agree(decompositions.lu_factor, torch.linalg.lu_factor, x, grad=False)
+    agree(decompositions.lu_factor_ex, torch.linalg.lu_factor_ex, x, grad=False)
+    agree(decompositions.lu, torch.linalg.lu, x, grad=False)
 
 
 @pytest.mark.parametrize("left", [True, False])
@@ -62,17 +60,17 @@ def test_lu(x):
 def test_lu_solve(left, adjoint):
     packed, pivots = (t.numpy() for t in torch.linalg.lu_factor(torch.from_numpy(SQUARE)))
     options = {"left": left, "adjoint": adjoint}
-    agree(lambda a, p, b: linalg.lu_solve(a, p, b, **options), lambda a, p, b: torch.linalg.lu_solve(a, p, b, **options), packed, pivots, floats(2, 3, 3))
+    agree_with(options, linalg.lu_solve, torch.linalg.lu_solve, packed, pivots, floats(2, 3, 3))
 
 
 def test_householder():
     a, tau = (t.numpy() for t in torch.geqrf(torch.from_numpy(WIDE.T.copy())))
-    agree(linalg.geqrf, torch.geqrf, WIDE.T.copy(), grad=False)
-    agree(linalg.householder_product, torch.linalg.householder_product, a, tau)
+    agree(decompositions.geqrf, torch.geqrf, WIDE.T.copy(), grad=False)
+    agree(decompositions.householder_product, torch.linalg.householder_product, a, tau)
     for left in (True, False):
         for transpose in (True, False):
             agree(
-                lambda a, t, c: linalg.ormqr(a, t, c, left, transpose), lambda a, t, c: torch.ormqr(a, t, c, left, transpose),
+                lambda a, t, c: decompositions.ormqr(a, t, c, left, transpose), lambda a, t, c: torch.ormqr(a, t, c, left, transpose),
                 a, tau, floats(5, 2) if left else floats(2, 5),
             )
 
@@ -80,8 +78,8 @@ def test_householder():
 def test_tolerances():
     x = np.diag(np.array([1, 0.1, 1e-9], np.float32))
     for options in ({}, {"rtol": 0.5}, {"atol": 0.05}, {"atol": 0.05, "rtol": 0.2}):
-        agree(lambda a: linalg.matrix_rank(a, **options), lambda a: torch.linalg.matrix_rank(a, **options), x)
-        agree(lambda a: linalg.pinv(a, **options), lambda a: torch.linalg.pinv(a, **options), x, grad=False)
+        agree_with(options, linalg.matrix_rank, torch.linalg.matrix_rank, x)
+        agree_with(options, linalg.pinv, torch.linalg.pinv, x, grad=False)
     agree(linalg.pinv, torch.linalg.pinv, WIDE)
     low = floats(2, 4, 2) @ floats(2, 2, 3)
     agree(lambda a: linalg.pinv(a, rtol=1e-3), lambda a: torch.linalg.pinv(a, rtol=1e-3), low, rtol=1e-3)
@@ -90,10 +88,7 @@ def test_tolerances():
 
 @pytest.mark.parametrize("driver", ["gels", "gelsy", "gelsd"])
 def test_lstsq(driver):
-    agree(
-        lambda a, b: linalg.lstsq(a, b, driver=driver), lambda a, b: torch.linalg.lstsq(a, b, driver=driver), WIDE.T.copy(), floats(5, 2), grad=False,
-        rtol=1e-4,
-    )
+    agree_with({"driver": driver}, linalg.lstsq, torch.linalg.lstsq, WIDE.T.copy(), floats(5, 2), grad=False, rtol=1e-4)
     agree(lambda a, b: linalg.lstsq(a, b)[0], lambda a, b: torch.linalg.lstsq(a, b)[0], WIDE.T.copy(), floats(5, 2), rtol=1e-4)
 
 
@@ -123,10 +118,10 @@ def test_logdet_of_a_negative_determinant():
 
 
 def test_svd_and_eigh_give_back_the_matrix():
-    U, S, V = linalg.svd(WIDE)
+    U, S, V = decompositions.svd(WIDE)
     np.testing.assert_allclose((U * S) @ V.T, WIDE, atol=1e-5)
-    assert linalg.svd(WIDE, some=False).V.shape == (5, 5)
-    values, vectors = linalg.eigh(np.triu(POSITIVE[0]), "U")
+    assert decompositions.svd(WIDE, some=False).V.shape == (5, 5)
+    values, vectors = decompositions.eigh(np.triu(POSITIVE[0]), "U")
     np.testing.assert_allclose((vectors * values) @ vectors.T, POSITIVE[0], atol=1e-4)
 
 
