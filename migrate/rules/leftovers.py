@@ -7,6 +7,7 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import Piece
+from migrate.infer.annotations import TRANSPARENT
 from migrate.infer.calls import PYTHON_METHODS
 from migrate.rules.imports import is_torch
 from migrate.rules.noise import CONTEXTS, DECORATORS
@@ -53,7 +54,11 @@ def visit_value(ctx: Context, node: ast.Name | ast.Attribute) -> None:
     if not isinstance(found, str) or not is_torch(found) or _covered(ctx, node):
         return
     if _in_annotation(ctx, node):
-        ctx.edit(node, lambda e: Piece("object"), RULE, why="annotation")
+        whole = parent if isinstance(parent, ast.Subscript) and parent.value is node else node
+        if whole is parent and found in TRANSPARENT:
+            ctx.edit(whole, lambda e: e.piece(parent.slice), RULE, why="annotation")
+        elif not ctx.owned(whole):
+            ctx.edit(whole, lambda e: Piece("object"), RULE, why="annotation")
         return
     refuse(ctx, node, found)
 
