@@ -111,7 +111,7 @@ def join(a: Kind, b: Kind) -> Kind:
         variable=a.variable if a.variable == b.variable else "",
         optional=optional,
         sure=a.sure and b.sure,
-        fields=a.fields if a.fields == b.fields else (),
+        fields=a.fields if a.fields == b.fields else tuple((dict(a.fields) | dict(b.fields)).items()),
     )
 
 

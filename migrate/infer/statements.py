@@ -85,7 +85,10 @@ def assign(inf: Inference, frame: Frame, target: ast.expr, kind: Kind) -> None:
             held = evaluate(inf, frame, target.value)
             evaluate(inf, frame, target.slice)
             if isinstance(target.value, ast.Name) and held.tag in ("dict", "list"):
-                frame.env[target.value.id] = held.but(item=kind if held.item is None else join(held.item, kind), items=None)
+                item = kind if held.item is None else join(held.item, kind)
+                named = isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, str)
+                fields = tuple((dict(held.fields) | {target.slice.value: kind}).items()) if named and isinstance(target.slice, ast.Constant) else held.fields
+                frame.env[target.value.id] = held.but(item=item, items=None, fields=fields)
 
 
 def _augmented(inf: Inference, frame: Frame, s: ast.AugAssign) -> None:

@@ -31,15 +31,19 @@ def unit_facts(unit: Unit, inf: Inference) -> dict[str, Any]:
     """What rules need to know of the whole unit: the layers that are tested with isinstance, the uses of attributes."""
     tested: set[str] = set()
     uses: dict[str, list[tuple[ast.Attribute, ast.AST | None]]] = {}
+    imported: set[str] = set()
     for file in unit.files.values():
         parents = file.source.parents
         for node in ast.walk(file.source.tree):
-            if isinstance(node, ast.Attribute):
+            if isinstance(node, ast.ImportFrom):
+                base = file.names.absolute(node.module, node.level)
+                imported.update(f"{base}.{a.name}" for a in node.names)
+            elif isinstance(node, ast.Attribute):
                 uses.setdefault(node.attr, []).append((node, parents.get(node)))
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2:
                 options = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
                 tested.update(r.torch for o in options if isinstance(r := unit.resolve(file, o), Row))
-    return {"tested_layers": tested, "attribute_uses": uses}
+    return {"tested_layers": tested, "attribute_uses": uses, "imported_names": imported}
 
 
 def plan_file(ctx: Context) -> None:

@@ -99,17 +99,19 @@ def _goes(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, used: U
     places = used.uses(name)
     if name in ctx.added_names() and (is_torch(dotted) or isinstance(ctx.unit.named(dotted), Row)):
         return True  # the output's own import of that name takes its place
+    known = ctx.unit.named(dotted)
+    if not places and isinstance(known, Row):
+        return True
+    if f"{ctx.file.module}.{name}" in ctx.shared["imported_names"] and not isinstance(known, Row):
+        return False  # another file imports it from here
     if is_torch(dotted):
-        if name in ctx._names.values():  # the output has something of its own under this name
-            return True
         inner = bool(places) and "" not in places and node in ctx.source.tree.body
         if inner:
             _move_inside(ctx, node, a, places)
         return not places or inner
     if places or dotted in ctx.unit.files or any(dotted.startswith(m + ".") for m in ctx.unit.files if m):
         return False
-    known = ctx.unit.named(dotted)
-    return isinstance(known, Row) or dotted.partition(".")[0] in ("torchvision", "einops") and ctx.shared["input_usage"].uses(name) != set()
+    return dotted.partition(".")[0] in ("torchvision", "einops") and ctx.shared["input_usage"].uses(name) != set()
 
 
 def _move_inside(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, places: set[str]) -> None:

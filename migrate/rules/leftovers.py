@@ -54,13 +54,20 @@ def visit_value(ctx: Context, node: ast.Name | ast.Attribute) -> None:
     if not isinstance(found, str) or not is_torch(found) or _covered(ctx, node):
         return
     if _in_annotation(ctx, node):
-        whole = parent if isinstance(parent, ast.Subscript) and parent.value is node else node
-        if whole is parent and found in TRANSPARENT:
-            ctx.edit(whole, lambda e: e.piece(parent.slice), RULE, why="annotation")
-        elif not ctx.owned(whole):
-            ctx.edit(whole, lambda e: Piece("object"), RULE, why="annotation")
+        _annotation(ctx, node, found)
         return
     refuse(ctx, node, found)
+
+
+def _annotation(ctx: Context, node: ast.Name | ast.Attribute, name: str) -> None:
+    """A type that only PyTorch has."""
+    parent = ctx.source.parent(node)
+    if isinstance(parent, ast.Subscript) and parent.value is node:
+        inner = parent.slice
+        if not ctx.owned(parent):
+            ctx.edit(parent, lambda e: e.piece(inner) if name in TRANSPARENT else Piece("object"), RULE, why="annotation")
+    else:
+        ctx.edit(node, lambda e: Piece("object"), RULE, why="annotation")
 
 
 def _covered(ctx: Context, node: ast.AST) -> bool:

@@ -112,7 +112,12 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
     if node.attr == "data" and ctx.kind(node.value).variable and _is_initialised(ctx, node) and not ctx.owned(node):
         ctx.edit(node, lambda e: e.piece(node.value), RULE, why="variable")
         return
-    if ctx.owned(node) or not isinstance(node.ctx, ast.Load) or not kind.variable or ctx.kind(node.value).tag != "module":
+    if ctx.owned(node) or not isinstance(node.ctx, ast.Load):
+        return
+    if kind.is_unknown and node.attr in ("weight", "bias") and ctx.kind(node.value).is_unknown and ctx.resolve(node) is None and "weight_of" in ctx.support:
+        _unknown_layer(ctx, node, _stays_variable(ctx, node, kind, True))
+        return
+    if not kind.variable or ctx.kind(node.value).tag != "module":
         return
     native = _native_state(ctx, node)
     bare = _stays_variable(ctx, node, kind, native is not None and native[1] is not None)
@@ -120,11 +125,8 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
         native = AMBIGUOUS
     if native is None and bare:
         return
-    if native is not None and native[1] == MIXED and not bare:
-        ctx.refuse("MIG304", node, "which layer this is could not be told, and layers keep their weights in different layouts")
-        return
-    if native == AMBIGUOUS:
-        ctx.edit(node, lambda e: Piece(f"{ctx.name(node.attr + '_of')}({e.piece(node.value).text})"), RULE, why="variable")
+    if native is not None and native[1] == MIXED and not bare or native == AMBIGUOUS:
+        _unknown_layer(ctx, node, bare)
         return
 
     def build(e: Emitter) -> Piece:
@@ -134,6 +136,15 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
         return Piece(f"{e.piece(node.value).at(17)}.{name}")
 
     ctx.edit(node, build, RULE, why="variable")
+
+
+def _unknown_layer(ctx: Context, node: ast.Attribute, bare: bool) -> None:
+    """`m.weight` of a layer that is known at run time only: layers keep their weights under different names, in different layouts."""
+    name = f"{node.attr}_of" if bare or node.attr == "bias" else "torch_weight"
+    if name not in ctx.support:
+        ctx.refuse("MIG304", node, "which layer this is could not be told, and layers keep their weights in different layouts")
+        return
+    ctx.edit(node, lambda e: Piece(f"{ctx.name(name)}({e.piece(node.value).text})"), RULE, why="variable")
 
 
 def array(ctx: Context, e: Emitter, node: ast.Attribute) -> Piece:

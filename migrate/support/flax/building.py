@@ -1,6 +1,7 @@
 """Calls of what may or may not make modules, and walks over modules in PyTorch's order."""
 import inspect
 
+import jax.numpy as jnp
 from flax import nnx
 
 
@@ -112,6 +113,14 @@ def axes_of(module):
         n = module.kernel.ndim
         return (*range(2, n), 1, 0)
     return None
+
+
+def torch_weight(module):
+    """The weight of a layer as an array in PyTorch's layout, or None."""
+    weight, axes = weight_of(module), axes_of(module)
+    if not isinstance(weight, nnx.Variable):
+        return weight
+    return weight[...] if axes is None else jnp.transpose(weight[...], [axes.index(i) for i in range(len(axes))])
 
 
 def bias_of(module):

@@ -96,6 +96,9 @@ class ModuleDict(nnx.Module):
         self.child_names, self.entries = (), nnx.Dict()
         self.update(modules or {})
 
+    def add_module(self, name, module):
+        self[name] = module
+
     def __getitem__(self, key):
         return self.entries[key]
 
