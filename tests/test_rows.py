@@ -31,7 +31,9 @@ def test_text(case: Case) -> None:
     assert ast.unparse(ast.parse(wanted.replace("rngs()", "nnx.Rngs(0)()"), mode="eval")) in {c.replace("rngs()", "nnx.Rngs(0)()") for c in _calls(found.code)}, found.code
 
 
-@pytest.mark.filterwarnings("ignore:Implicit dimension choice", "ignore:reduction. 'mean' divides", "ignore:.nn.functional.upsample", "ignore:Default grid_sample")
+@pytest.mark.filterwarnings(
+    "ignore:Implicit dimension choice", "ignore:reduction. 'mean' divides", "ignore:.nn.functional.upsample", "ignore:Default grid_sample",
+)
 @pytest.mark.parametrize("case", [c for c in CASES if "rngs" not in str(c.expected) or c.row.kind == "layer"], ids=lambda c: c.label)
 def test_numbers(case: Case) -> None:
     space: dict[str, object] = {"__name__": "original"}
