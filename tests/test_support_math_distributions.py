@@ -1,0 +1,148 @@
+"""Distributions: log-probabilities, moments, divergences and their gradients against PyTorch; draws by their statistics."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from flax import nnx
+from math_common import agree, floats
+
+from migrate.support.jax import distributions, distributions_discrete
+
+D = torch.distributions
+A, B = np.abs(floats(3, 1)) + 1.2, np.abs(floats(4)) + 1.2
+TABLE = np.abs(floats(3, 4)) + 0.2
+TRIL = np.tril(floats(3, 3)) + 2 * np.eye(3, dtype=np.float32)
+CASES = {  # parameters, a value
+    "Normal": ((A, B), floats(3, 4)), "LogNormal": ((A, B), TABLE), "Laplace": ((A, B), floats(3, 4)), "Cauchy": ((A, B), floats(3, 4)),
+    "Gumbel": ((A, B), floats(3, 4)), "HalfNormal": ((A,), TABLE), "Uniform": ((-A, B), floats(3, 4) / 9), "Exponential": ((A,), TABLE),
+    "Gamma": ((A, B), TABLE), "Beta": ((A, B), TABLE / 9), "Dirichlet": ((TABLE,), np.full((3, 4), 0.25, np.float32)),
+    "StudentT": ((B + 2, A, B), floats(3, 4)), "Bernoulli": ((TABLE / 9,), (TABLE > 0.9).astype(np.float32)),
+    "Geometric": ((TABLE / 9,), np.round(TABLE)), "Poisson": ((TABLE,), np.round(TABLE)),
+    "Categorical": ((TABLE,), np.array([0, 3, 1])), "OneHotCategorical": ((TABLE,), np.eye(4, dtype=np.float32)[[0, 3, 1]]),
+}
+
+
+def make(name):
+    theirs = getattr(D, name)
+    ours = getattr(distributions, name, None) or getattr(distributions_discrete, name)
+    return ours, lambda *a: theirs(*a, validate_args=False)
+
+
+def facts(make, value):
+    """All that is the same in both libraries, as a function of the parameters."""
+    def collect(*parameters):
+        d = make(*parameters)
+        found = [d.log_prob(value(d))]
+        for what in ("mean", "variance", "stddev"):
+            if type(d).__name__ != "Categorical":
+                found.append(getattr(d, what))
+        return found + ([d.entropy()] if type(d).__name__ != "Poisson" and type(d).__name__ != "StudentT" else [])
+    return collect
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_facts(name):
+    parameters, value = CASES[name]
+    ours, theirs = make(name)
+    agree(facts(ours, lambda d: jnp.asarray(value)), facts(theirs, lambda d: torch.from_numpy(value)), *parameters, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["Bernoulli", "Geometric", "Categorical", "OneHotCategorical"])
+def test_by_logits(name):
+    value = CASES[name][1]
+    ours, theirs = (getattr(m, name) for m in (distributions_discrete, D))
+    mine = facts(lambda l: ours(logits=l), lambda d: jnp.asarray(value))
+    agree(mine, facts(lambda l: theirs(logits=l, validate_args=False), lambda d: torch.from_numpy(value)), floats(3, 4), rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if n not in ("Cauchy", "Gumbel", "HalfNormal", "StudentT", "Geometric")])
+def test_kl_divergence(name):
+    parameters = CASES[name][0]
+    others = [p * np.float32(0.9) if name != "Uniform" else p * np.float32(1.1) for p in parameters]
+    ours, theirs = make(name)
+    n = len(parameters)
+    mine = lambda *a: distributions_discrete.kl_divergence(ours(*a[:n]), ours(*a[n:]))
+    agree(mine, lambda *a: D.kl_divergence(theirs(*a[:n]), theirs(*a[n:])), *parameters, *others, rtol=1e-4)
+
+
+def test_divergence_of_different_kinds_is_refused():
+    with pytest.raises(NotImplementedError, match="Normal and Laplace"):
+        distributions_discrete.kl_divergence(distributions.Normal(0, 1), distributions.Laplace(0, 1))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_draws(name):
+    """Means and variances of many draws; the gradient reaches the parameters where PyTorch's does."""
+    parameters = CASES[name][0]
+    ours, theirs = make(name)
+    d = ours(*map(jnp.asarray, parameters), rngs=nnx.Rngs(0))
+    t = theirs(*map(torch.from_numpy, parameters))
+    draws = d.sample((4000,))
+    assert draws.shape == tuple(t.sample((4000,)).shape)
+    assert d.has_rsample == t.has_rsample
+    assert d.batch_shape == tuple(t.batch_shape) and d.event_shape == tuple(t.event_shape)
+    assert np.asarray(draws).dtype.kind == t.sample().numpy().dtype.kind
+    if name not in ("Cauchy", "Categorical"):
+        scale = np.asarray(t.stddev) + 0.01
+        assert (np.abs(np.asarray(draws.mean(0)) - t.mean.numpy()) / scale < 0.12).all()
+    assert not (d.sample() == d.sample()).all()
+
+
+def test_rsample_has_gradients():
+    def total(loc, scale):
+        return distributions.Normal(loc, scale, rngs=nnx.Rngs(0)).rsample((5,)).sum()
+
+    assert np.asarray(jax.grad(total)(jnp.zeros(3), jnp.ones(3))).tolist() == [5, 5, 5]
+    assert np.asarray(jax.grad(lambda l: distributions.Normal(l, 1.0, rngs=nnx.Rngs(0)).sample().sum())(jnp.zeros(3))).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("form", ["scale_tril", "covariance_matrix", "precision_matrix"])
+def test_multivariate_normal(form):
+    matrix = TRIL if form == "scale_tril" else TRIL @ TRIL.T
+
+    def collect(library):
+        def run(loc, m, value):
+            d = library.MultivariateNormal(loc, **{form: m})
+            return [d.log_prob(value), d.entropy(), d.mean, d.variance, d.covariance_matrix]
+        return run
+
+    agree(collect(distributions_discrete), collect(D), floats(2, 3), matrix, floats(5, 2, 3), grad=False, rtol=1e-4, atol=1e-4)
+
+
+def test_multivariate_normal_divergence_and_draws():
+    def divergence(library):
+        normal = library.MultivariateNormal
+        return lambda a, s, b, t: library.kl_divergence(normal(a, scale_tril=s), normal(b, scale_tril=t))
+
+    agree(divergence(distributions_discrete), divergence(D), floats(2, 3), TRIL, floats(3), TRIL.copy() * 1.5, grad=False, rtol=1e-4)
+    draws = distributions_discrete.MultivariateNormal(jnp.ones(3), scale_tril=jnp.asarray(TRIL), rngs=nnx.Rngs(0)).sample((20000,))
+    np.testing.assert_allclose(np.cov(np.asarray(draws).T), TRIL @ TRIL.T, atol=0.5)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_independent(n):
+    def collect(library, normal):
+        def run(a, b, value):
+            d, e = library.Independent(normal(a, b), n), library.Independent(normal(b, a), n)
+            return [d.log_prob(value), d.entropy(), d.mean, d.variance, library.kl_divergence(d, e)]
+        return run
+
+    agree(collect(distributions_discrete, distributions.Normal), collect(D, D.Normal), A, B, floats(3, 4), rtol=1e-4)
+    theirs = D.Independent(D.Normal(torch.ones(3, 4), 1), n)
+    assert distributions_discrete.Independent(distributions.Normal(A, B), n).event_shape == tuple(theirs.event_shape)
+
+
+def test_mixture():
+    def collect(library, normal):
+        def run(logits, a, b, value):
+            d = library.MixtureSameFamily(library.Categorical(logits=logits), normal(a, b))
+            return [d.log_prob(value), d.mean, d.variance]
+        return run
+
+    agree(collect(distributions_discrete, distributions.Normal), collect(D, D.Normal), floats(3, 4), A, B, floats(3), rtol=1e-4)
+    mixture = distributions_discrete.MixtureSameFamily(
+        distributions_discrete.Categorical(jnp.array([0.5, 0.5])), distributions.Normal(jnp.array([-9.0, 9.0]), 0.1), rngs=nnx.Rngs(0)
+    )
+    draws = np.asarray(mixture.sample((1000,)))
+    assert draws.shape == (1000,) and 0.4 < (draws > 0).mean() < 0.6 and (np.abs(np.abs(draws) - 9) < 1).all()
