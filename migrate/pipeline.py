@@ -15,7 +15,7 @@ from migrate.rules import comments, driver, imports
 from migrate.rules.builders import Builders
 from migrate.source.modules import FileInfo, Unit
 from migrate.source.text import Source, SourceError, read
-from migrate.support.extract import Support
+from migrate.support.extract import Support, attributes_of
 from migrate.support.extract import load as load_support
 from migrate.tables import Table, standard
 from migrate.targets import TARGETS
@@ -129,7 +129,7 @@ def emit(ctx: Context) -> Conversion:
     if lost := sorted(free_names(tree) - free_names(ctx.source.tree)):
         ctx.report("MIG901", ctx.source.tree, f"the result looks up names that nothing binds: {', '.join(lost)}")
     names = frozenset(n for n in ctx.needs if n in ctx.support)
-    extra = {f"{ctx.support_module}.py": ctx.support.module(names)} if names else {}
+    extra = {f"{ctx.support_module}.py": ctx.support.module(names, attributes_of(tree))} if names else {}
     source: Source = ctx.source
     if source.newline != "\n":
         code = code.replace("\n", source.newline)

@@ -1,4 +1,5 @@
 """Converts a file with the local modules that it reaches, or a folder, and writes the result."""
+import ast
 import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +12,7 @@ from migrate.source.modules import Unit
 from migrate.source.projects import Module, Reach
 from migrate.source.text import SourceError, read
 from migrate.source.trimming import close_gaps, trim
+from migrate.support.extract import SYNTAX, attributes_of
 from migrate.support.extract import load as load_support
 from migrate.tables import Table, standard
 
@@ -95,15 +97,19 @@ def _outputs(files: Mapping[Path, Conversion], reach: Reach, out: Path, target: 
     """The bytes of each output file; one support module for all."""
     written: dict[Path, bytes] = {}
     names: set[str] = set()
+    used: set[str] = set()
     for m in modules.values():
         c = files[m.path]
         names |= c.names
+        used |= _attributes(c.code)
         where = out.joinpath(*m.name.split("."))
         where = where / "__init__.py" if m.package else where.with_suffix(".py")
         written[where] = _encode(c)
     if names:
         name = _support_name(modules)
-        written[out / f"{name}.py"] = load_support(target).module(names | _existing(out / f"{name}.py", target)).encode()
+        earlier = _existing(out / f"{name}.py", target)
+        used |= _methods(out / f"{name}.py") if earlier else set()
+        written[out / f"{name}.py"] = load_support(target).module(names | earlier, used).encode()
     return written
 
 
@@ -117,6 +123,20 @@ def _existing(path: Path, target: str) -> set[str]:
         return set()
     known = load_support(target)
     return {s.name for s in tree.body if hasattr(s, "name") and s.name in known}
+
+
+def _attributes(code: str) -> set[str]:
+    try:
+        return attributes_of(ast.parse(code))
+    except SyntaxError:
+        return set()
+
+
+def _methods(path: Path) -> set[str]:
+    """The methods that the classes of an earlier run's support module have: its files may use them."""
+    tree = read(path.read_bytes(), str(path)).tree
+    kept = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
+    return kept | {sign for method, sign in SYNTAX.items() if method in kept}
 
 
 def _encode(c: Conversion) -> bytes:

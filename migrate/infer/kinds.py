@@ -96,6 +96,8 @@ def join(a: Kind, b: Kind) -> Kind:
     if a.tag != b.tag:
         if {a.tag, b.tag} <= {"class", "function", "factory"}:
             return Kind("factory", ref=_refs(a) | _refs(b), optional=optional) if _refs(a) and _refs(b) else Kind("factory", optional=optional)
+        if {a.tag, b.tag} in ({"unknown", "class"}, {"unknown", "factory"}):
+            return Kind("factory", optional=optional, sure=False)  # what stands in for a class that makes modules makes modules
         if {a.tag, b.tag} <= {"tuple", "list", "shape"}:
             return Kind("tuple", item=join(a.element, b.element), optional=optional)
         if {a.tag, b.tag} <= {"module", "function"}:

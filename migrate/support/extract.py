@@ -1,7 +1,9 @@
 """Reads the support code as text: what each definition needs, and the module that a converted file's definitions make."""
 import ast
+import copy
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -24,10 +26,30 @@ class Definition:
     local: frozenset[str]  # the support definitions that its file sees
     imported: Mapping[str, str]  # name -> import statement, of its file
     rngs: str = ""  # "required" or "optional" where a class or function takes rngs, else ""
+    first: int = 0  # the line that `text` starts on
 
     @cached_property
     def _used(self) -> set[str]:
         return {n.id for n in ast.walk(self.node) if isinstance(n, ast.Name)} - {self.name}
+
+    def without_unused(self, used: set[str]) -> "Definition":
+        """A class without the methods that nothing uses."""
+        if not isinstance(self.node, ast.ClassDef):
+            return self
+        gone = [m for m in self.node.body if isinstance(m, ast.FunctionDef) and not _is_kept(m.name, used)]
+        if not gone:
+            return self
+        lines: list[str | None] = list(self.text.split("\n"))
+        offset = self.first
+        for m in gone:
+            start = min([m.lineno, *(d.lineno for d in m.decorator_list)]) - offset
+            end = (m.end_lineno or m.lineno) - offset
+            while start > 0 and (before := lines[start - 1]) is not None and not before.strip():
+                start -= 1
+            lines[start : end + 1] = [None] * (end + 1 - start)
+        node = copy.copy(self.node)
+        node.body = [m for m in node.body if m not in gone] or [ast.Pass()]
+        return replace(self, text="\n".join(line for line in lines if line is not None).rstrip(), node=node)
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -55,16 +77,12 @@ class Support:
         found = self.definitions.get(name)
         return found.rngs if found else ""
 
-    def module(self, names: Iterable[str]) -> str:
-        """The text of a module with some definitions and all that they use, in the order of the support code."""
-        wanted: dict[str, Definition] = {}
-        stack = sorted(names)
-        while stack:
-            name = stack.pop()
-            if name not in wanted:
-                wanted[name] = self.definitions[name]
-                stack += self.definitions[name].needs
-        chosen = sorted(wanted.values(), key=lambda d: d.order)
+    def module(self, names: Iterable[str], used: Iterable[str] | None = None) -> str:
+        """The text of a module with some definitions and all that they use, in the order of the support code.
+
+        `used`: the attribute names of the code that it is for; methods that neither that nor the module itself uses are left out (None: none are).
+        """
+        chosen = self._reached(names, None if used is None else set(used))
         imports = sorted({i for d in chosen for i in d.imports}, key=_import_order)
         body = ""
         for before, d in zip([None, *chosen], chosen, strict=False):
@@ -73,6 +91,58 @@ class Support:
         split = [i for i in imports if _standard(i)], [i for i in imports if not _standard(i)]
         head = "\n\n".join("\n".join(group) for group in split if group)
         return HEADER.format(framework=FRAMEWORK[self.target]) + head + "\n" + body.rstrip() + "\n"
+
+
+    def _reached(self, names: Iterable[str], used: set[str] | None) -> list[Definition]:
+        """The definitions with all that they use; without the methods that nothing uses, where `used` is given."""
+        while True:
+            wanted: dict[str, Definition] = {}
+            stack = sorted(names)
+            while stack:
+                name = stack.pop()
+                if name not in wanted:
+                    d = self.definitions[name]
+                    wanted[name] = d if used is None else d.without_unused(used)
+                    stack += wanted[name].needs
+            chosen = sorted(wanted.values(), key=lambda d: d.order)
+            if used is None:
+                return chosen
+            seen = used | {n.attr for d in chosen for n in ast.walk(d.node) if isinstance(n, ast.Attribute)}
+            if seen == used:
+                return chosen
+            used = seen
+
+
+KEPT = re.compile(r"__(init|call|getattr|getitem|len|iter|contains|post_init|init_subclass|deepcopy)__|extra_repr|_[^_]|__set_name|__get__|__eq|__hash|__repr")
+SYNTAX = {"__setitem__": "[]=", "__delitem__": "del", "__setattr__": "a.b.c=", "__add__": "+", "__iadd__": "+", "__mul__": "*", "__delattr__": "del"}
+
+
+def attributes_of(tree: ast.AST) -> set[str]:
+    """The attribute names that code uses, with what stands for special methods: "[]=", "del", "+", ..."""
+    found: set[str] = set()
+    for n in ast.walk(tree):
+        match n:
+            case ast.Attribute():
+                found.add(n.attr)
+                if isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Attribute):
+                    found.add("a.b.c=")
+            case ast.Constant(value=str() as text) if text.isidentifier():
+                found.add(text)
+            case ast.Subscript(ctx=ast.Store()):
+                found.add("[]=")
+            case ast.Delete():
+                found.add("del")
+            case ast.BinOp(op=ast.Add()) | ast.AugAssign(op=ast.Add()):
+                found.add("+")
+            case ast.BinOp(op=ast.Mult()) | ast.AugAssign(op=ast.Mult()):
+                found.add("*")
+            case ast.Name(id="setattr"):
+                found.add("a.b.c=")
+    return found
+
+
+def _is_kept(method: str, used: set[str]) -> bool:
+    return method in used or bool(KEPT.match(method)) and not (method in SYNTAX and SYNTAX[method] not in used)
 
 
 def _standard(statement: str) -> bool:
@@ -142,7 +212,7 @@ def _definitions(text: str, tree: ast.Module, position: int) -> list[Definition]
             while first > 1 and lines[first - 2].startswith("#"):
                 first -= 1
             body = "\n".join(lines[first - 1 : node.end_lineno])
-            found.append(Definition(name, body, node, position + node.lineno, frozenset(local), imports, _rngs(node)))
+            found.append(Definition(name, body, node, position + node.lineno, frozenset(local), imports, _rngs(node), first))
     return found
 
 
