@@ -3,7 +3,7 @@ import ast
 import builtins
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -109,7 +109,7 @@ def convert_unit(unit: Unit, target: Target, support_name: str = SUPPORT) -> dic
 
 
 def _context(unit: Unit, file: FileInfo, inf: Inference, target: Target, support: Support, name: str, shared: dict[str, Any]) -> Context:
-    shared |= {"input_usage": imports.usage(file.source.tree), "after": {}}
+    shared["after"] = {}
     return Context(unit, file, inf, target, support, Plan(file.source), name, shared=shared)
 
 
@@ -126,7 +126,7 @@ def emit(ctx: Context) -> Conversion:
         tree = ast.parse(code)
     except SyntaxError as e:
         return _broken(ctx, f"the result would not be valid Python: {e.msg} (line {e.lineno}: {(e.text or '').strip()})")
-    if lost := sorted(free_names(tree) - free_names(ctx.source.tree)):
+    if lost := sorted(free_names(ast.walk(tree)) - free_names(ctx.source.nodes)):
         ctx.report("MIG901", ctx.source.tree, f"the result looks up names that nothing binds: {', '.join(lost)}")
     names = frozenset(n for n in ctx.needs if n in ctx.support)
     extra = {f"{ctx.support_module}.py": ctx.support.module(names, attributes_of(tree))} if names else {}
@@ -145,11 +145,11 @@ def _without_imports(tree: ast.Module) -> ast.Module:
     return tree
 
 
-def free_names(tree: ast.Module) -> set[str]:
-    """Names that are looked up and bound nowhere in a file."""
+def free_names(nodes: Iterable[ast.AST]) -> set[str]:
+    """Names that are looked up and bound nowhere among the nodes of a file."""
     used: set[str] = set()
     bound: set[str] = set(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__class__", "__package__", "__spec__", "__loader__", "__annotations__", "__builtins__"}
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Name(ctx=ast.Load()):
                 used.add(node.id)

@@ -56,6 +56,7 @@ class Inference:
         """Fills `kinds`."""
         from migrate.infer.statements import run_body
 
+        before = None
         for number in range(PASSES):
             self._seen_args = {}
             self.learned = dict(self.globals)
@@ -66,6 +67,10 @@ class Inference:
                 run_body(self, frame, _ordered(file.source.tree.body, callers_first=number % 2 == 1))
             self.arguments = self._seen_args
             self._attributes()
+            learned = dict(self.arguments), dict(self.returns), dict(self.attributes)
+            if learned == before:
+                return
+            before = learned
 
     def _attributes(self) -> None:
         """Joins what methods assign to attributes."""

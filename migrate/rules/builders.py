@@ -27,7 +27,7 @@ class Builders:
             for f in file.functions:
                 f.builds = f.makes = f.name == "__init__" and f.owner is not None and f.owner.is_module
                 self._collect(f)
-            for node in ast.walk(file.source.tree):
+            for node in file.source.nodes:
                 if isinstance(node, ast.Lambda) and self.inf.kinds.get(node, Kind("unknown")).tag == "factory":
                     self.lambdas.add(node)
         changed = True

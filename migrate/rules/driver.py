@@ -34,7 +34,7 @@ def unit_facts(unit: Unit, inf: Inference) -> dict[str, Any]:
     imported: set[str] = set()
     for file in unit.files.values():
         parents = file.source.parents
-        for node in ast.walk(file.source.tree):
+        for node in file.source.nodes:
             if isinstance(node, ast.ImportFrom):
                 base = file.names.absolute(node.module, node.level)
                 imported.update(f"{base}.{a.name}" for a in node.names)
@@ -48,7 +48,7 @@ def unit_facts(unit: Unit, inf: Inference) -> dict[str, Any]:
 
 def plan_file(ctx: Context) -> None:
     """Plans all edits of a file but those of its classes."""
-    for node in _inner_first(ctx.source.tree):
+    for node in ctx.source.nodes:  # statements before what they hold: a removed one takes its parts with it
         if node in ctx.removed:
             continue
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -60,17 +60,6 @@ def plan_file(ctx: Context) -> None:
             continue
         for rule in RULES.get(type(node), ()):
             rule(ctx, node)
-
-
-def _inner_first(tree: ast.Module) -> list[ast.AST]:
-    """Statements before what they hold, so that a removed one takes its parts with it; otherwise in source order."""
-    out: list[ast.AST] = []
-    stack: list[ast.AST] = [tree]
-    while stack:
-        node = stack.pop()
-        out.append(node)
-        stack.extend(reversed(list(ast.iter_child_nodes(node))))
-    return out
 
 
 def plan_classes(ctx: Context) -> None:

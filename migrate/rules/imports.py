@@ -111,7 +111,7 @@ def _goes(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, used: U
         return not places or inner
     if places or dotted in ctx.unit.files or any(dotted.startswith(m + ".") for m in ctx.unit.files if m):
         return False
-    return dotted.partition(".")[0] in ("torchvision", "einops") and ctx.shared["input_usage"].uses(name) != set()
+    return dotted.partition(".")[0] in ("torchvision", "einops") and any(isinstance(n, ast.Name) and n.id == name for n in ctx.source.nodes)
 
 
 def _move_inside(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, places: set[str]) -> None:

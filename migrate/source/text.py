@@ -26,6 +26,7 @@ class Source:
     newline: str = "\n"
     encoding: str = "utf-8"
     parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
+    nodes: list[ast.AST] = field(default_factory=list)  # all of them, each before its children, in source order
     dedents: list[tuple[int, int, int]] = field(default_factory=list)  # (start, end, columns) of blocks that move left
 
     @cached_property
@@ -155,11 +156,13 @@ def read(text: str | bytes, filename: str) -> Source:
 
 
 def _link(source: Source) -> None:
-    """Fills `parents`, without recursion: expressions may be thousands of levels deep."""
-    parents = source.parents
+    """Fills `parents` and `nodes`, without recursion: expressions may be thousands of levels deep."""
+    parents, nodes = source.parents, source.nodes
     stack: list[ast.AST] = [source.tree]
     while stack:
         node = stack.pop()
-        for child in ast.iter_child_nodes(node):
+        nodes.append(node)
+        children = list(ast.iter_child_nodes(node))
+        for child in children:
             parents[child] = node
-            stack.append(child)
+        stack.extend(reversed(children))
