@@ -5,7 +5,7 @@ from typing import Any
 
 from migrate.context import Context
 from migrate.infer.engine import Inference
-from migrate.rules import containers, indexing, inplace, layers, leftovers, modules, noise, operators, picking, reserved, rngs, state, static, training, traversal, tying
+from migrate.rules import containers, indexing, inplace, layers, leftovers, modules, noise, operators, picking, positional, reserved, rngs, state, static, training, traversal, tying
 from migrate.source.modules import FunctionInfo, Unit
 from migrate.tables import Row
 
@@ -18,7 +18,7 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.AugAssign: (inplace.visit_augmented,),
     ast.Call: (
         noise.visit_call, state.visit_call, modules.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
-        leftovers.visit_call,
+        positional.visit_call, leftovers.visit_call,
     ),
     ast.Attribute: (picking.visit_attribute, training.visit_attribute, state.visit_attribute, layers.visit_value, operators.visit_attribute, reserved.visit_attribute, leftovers.visit_value),
     ast.Name: (layers.visit_value, operators.visit_name, leftovers.visit_value),
