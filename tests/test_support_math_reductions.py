@@ -80,6 +80,10 @@ def test_cdist_of_equal_points(p):
     agree(lambda x, y: statistics.cdist(x, y, p), lambda x, y: torch.cdist(x, y, p), x, y)
 
 
+def test_cdist_of_many_points():
+    agree(statistics.cdist, torch.cdist, floats(30, 3), floats(2, 40, 3), rtol=1e-4)
+
+
 def test_histc_at_the_edges():
     x = array(-1, 0, 0.25, 0.5, 1, 1, 2)
     agree(lambda x: statistics.histc(x, 4, 0, 1), lambda x: torch.histc(x, 4, 0, 1), x, grad=False)
