@@ -337,8 +337,9 @@ class Filler:
 
 
 def _item(emitter: Emitter, node: ast.expr) -> str:
-    made = emitter.piece(node)
-    return made.text if isinstance(node, ast.Starred) else made.at(LAMBDA)
+    if isinstance(node, ast.Starred):
+        return f"*{emitter.piece(node.value).at(BITOR)}"
+    return emitter.piece(node).at(LAMBDA)
 
 
 def template_names(text: str) -> set[str]:

@@ -1,249 +1,235 @@
 """Which other names hold the same tensor, or a view of it, when it is written to.
 
-A write in place shows in every name that shares the tensor. Where such a name is used afterwards, it gets the new value too, or the write is diagnosed.
+A write in place shows in every name, attribute and container that shares the tensor. What is used afterwards gets its new value too, or the write is diagnosed.
 """
 import ast
+from collections.abc import Callable
 
 from migrate.context import Context
+from migrate.edits import Emitter, Piece
+from migrate.infer.liveness import Liveness
+from migrate.infer.sharing import Shared
+from migrate.infer.writes import Event, Writes
+from migrate.rules import views
+from migrate.rules.example import Example
 from migrate.source.names import FunctionNode
 
-VIEWS = frozenset({
-    "view", "reshape", "transpose", "permute", "t", "squeeze", "unsqueeze", "flatten", "expand", "narrow", "select", "chunk", "split", "unbind", "T", "mT", "swapaxes", "movedim", "diagonal",
-    "view_as", "detach", "data", "unflatten", "unfold", "real", "imag", "expand_as",
-})
-SAME = frozenset({"detach", "contiguous", "data", "to", "float", "requires_grad_"})
+After = Callable[[Emitter], str]
 
 
-def _function(ctx: Context, node: ast.AST) -> FunctionNode | None:
+def _root(ctx: Context, node: ast.AST) -> FunctionNode | ast.Module:
+    """The function that a node is in, or the module."""
     found = ctx.source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef)
-    return found if isinstance(found, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
+    return found if isinstance(found, (ast.FunctionDef, ast.AsyncFunctionDef)) else ctx.source.tree
 
 
-def _names(ctx: Context, function: FunctionNode) -> dict[str, list[ast.Name]]:
-    cache: dict[ast.AST, dict[str, list[ast.Name]]] = ctx.shared.setdefault("names_of", {})
-    if function not in cache:
-        found: dict[str, list[ast.Name]] = {}
-        for n in ast.walk(function):
-            if isinstance(n, ast.Name):
-                found.setdefault(n.id, []).append(n)
-        for uses in found.values():
-            uses.sort(key=lambda n: (n.lineno, n.col_offset))
-        cache[function] = found
-    return cache[function]
+def liveness(ctx: Context, node: ast.AST) -> Liveness:
+    """The live names of the function around a node."""
+    cache: dict[ast.AST, Liveness] = ctx.shared.setdefault("liveness", {})
+    root = _root(ctx, node)
+    if root not in cache:
+        cache[root] = Liveness(root)
+    return cache[root]
 
 
-def _after(ctx: Context, node: ast.AST, statement: ast.stmt) -> tuple[int, int]:
-    return statement.end_lineno or 0, statement.end_col_offset or 0
+def events(ctx: Context, node: ast.AST) -> list[Event]:
+    """The writes in place that a statement or call makes."""
+    if "writes" not in ctx.shared:
+        ctx.shared["writes"] = Writes(ctx.unit, ctx.inf)
+    writes: Writes = ctx.shared["writes"]
+    return writes.walker(ctx.file, _root(ctx, node)).events.get(node, [])
 
 
 def used_later(ctx: Context, node: ast.AST, name: ast.Name) -> bool:
-    """Whether a name's value is read after the statement of `node` before it is bound anew."""
-    function = _function(ctx, node)
-    if function is None:
-        return True
-    return _live(ctx, function, name.id, ctx.source.statement(node), node)
+    """Whether a name's value is read after a node before it is bound anew."""
+    return _is_live(ctx, node, name.id)
 
 
-def _live(ctx: Context, function: FunctionNode, name: str, statement: ast.stmt, node: ast.AST | None = None) -> bool:
-    end = _after(ctx, statement, statement)
-    start = (statement.lineno, statement.col_offset)
-    if node is not None:
-        after = (node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
-        for n in _names(ctx, function).get(name, ()):
-            if after <= (n.lineno, n.col_offset) < end and isinstance(n.ctx, ast.Load):
-                return True
-    if isinstance(statement, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in statement.targets):
-        return False
-    exclusive = _other_branches(ctx, statement)
-    loop = ctx.source.enclosing(statement, ast.For, ast.While)
-    for n in _names(ctx, function).get(name, ()):
-        at = (n.lineno, n.col_offset)
-        if at < end or any(n in branch for branch in exclusive):
-            if loop is not None and at < start and isinstance(n.ctx, ast.Load) and _inside(ctx, n, loop) and not _bound_first(ctx, function, name, loop, n):
-                return True
-            continue
-        if isinstance(n.ctx, ast.Load):
-            return True
-        if isinstance(n.ctx, ast.Store) and _certain(ctx, n, statement):
-            user = ctx.source.statement(n)
-            if any(isinstance(m, ast.Name) and m.id == name and isinstance(m.ctx, ast.Load) for m in ast.walk(user)):
-                return True
-            return False
-    return False
-
-
-def _bound_first(ctx: Context, function: FunctionNode, name: str, loop: ast.AST, use: ast.Name) -> bool:
-    """Whether the loop's body binds the name before the use."""
-    for n in _names(ctx, function).get(name, ()):
-        if isinstance(n.ctx, ast.Store) and _inside(ctx, n, loop) and (n.lineno, n.col_offset) < (use.lineno, use.col_offset):
-            return True
-    for n in _names(ctx, function).get(name, ()):  # `x = f(x)`: the store stands before the load on the line
-        if isinstance(n.ctx, ast.Store) and _inside(ctx, n, loop) and ctx.source.statement(n) is not ctx.source.statement(use) and n.lineno < use.lineno:
-            return True
-    return False
-
-
-def _inside(ctx: Context, node: ast.AST, outer: ast.AST) -> bool:
-    at: ast.AST | None = node
-    while at is not None:
-        if at is outer:
-            return True
-        at = ctx.source.parent(at)
-    return False
-
-
-def _certain(ctx: Context, store: ast.Name, statement: ast.stmt) -> bool:
-    """Whether control that passes `statement` surely reaches the store first: it is in the same body or one around."""
-    body_of = ctx.source.parent(ctx.source.statement(store))
-    at: ast.AST | None = statement
-    while at is not None:
-        at = ctx.source.parent(at)
-        if at is body_of:
-            return True
-    return False
-
-
-def _other_branches(ctx: Context, statement: ast.stmt) -> list[set[ast.AST]]:
-    """Nodes of the branches that exclude the one that the statement is in."""
-    found = []
-    at: ast.AST = statement
-    while (up := ctx.source.parent(at)) is not None and not isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        if isinstance(up, ast.If):
-            other = up.orelse if at in up.body else up.body
-            found.append({n for s in other for n in ast.walk(s)})
-        at = up
-    return found
-
-
-def _links(ctx: Context, function: FunctionNode, name: str) -> list[tuple[str, ast.Name, str]]:
-    """(other name, where it is bound, "same" or "view") for names bound to `name` or to a view of it, and the other way round."""
-    found = []
-    for uses in _names(ctx, function).values():
-        for n in uses:
-            if not isinstance(n.ctx, ast.Store):
-                continue
-            parent = ctx.source.parent(n)
-            at: ast.AST = n
-            while isinstance(parent, (ast.Tuple, ast.List, ast.Starred)):
-                at, parent = parent, ctx.source.parent(parent)
-            if isinstance(parent, ast.Assign) and at in parent.targets:
-                root, how = root_of(ctx, parent.value)
-                if len(parent.targets) > 1 and how is None and n.id == name:
-                    found += [(t.id, n, "same") for t in parent.targets if isinstance(t, ast.Name) and t.id != name]
-                if root is not None and how is not None:
-                    how = "view" if at is not n else how
-                    if root == name and n.id != name:
-                        found.append((n.id, n, how))
-                    elif n.id == name and root != name:
-                        found.append((root, n, "base" if how == "view" else "same"))
-            elif isinstance(parent, ast.For) and at is parent.target and n.id == name:
-                root, how = root_of(ctx, parent.iter)
-                if root is not None and ctx.kind(n).is_tensor:
-                    found.append((root, n, "element"))
-    return found
-
-
-def root_of(ctx: Context, node: ast.expr) -> tuple[str | None, str | None]:
-    """The name that an expression is the same tensor as, or a view of."""
-    match node:
-        case ast.Name():
-            return node.id, "same"
-        case ast.Subscript():
-            root, how = root_of(ctx, node.value)
-            if how is None or ctx.kind(node.value).tag not in ("tensor", "unknown") or _copies(ctx, node.slice):
-                return (root, "same") if how and ctx.kind(node.value).tag in ("list", "tuple") and False else (None, None)
-            return root, "view"
-        case ast.Attribute() if node.attr in VIEWS:
-            root, how = root_of(ctx, node.value)
-            return (root, how if node.attr in SAME else "view") if how else (None, None)
-        case ast.Call(func=ast.Attribute() as func) if func.attr in VIEWS or func.attr in SAME:
-            if ctx.resolve(func) is not None:
-                return root_of(ctx, node.args[0]) if node.args and func.attr in VIEWS and False else (None, None)
-            root, how = root_of(ctx, func.value)
-            if how is None or not (ctx.kind(func.value).is_tensor or ctx.kind(func.value).is_unknown):
-                return None, None
-            if func.attr in ("to", "float", "contiguous"):
-                return None, None  # mostly a copy; the same tensor only where nothing was to do
-            return root, how if func.attr in SAME else "view"
-    return None, None
-
-
-def _copies(ctx: Context, index: ast.expr) -> bool:
-    """Indexing by tensors or lists copies."""
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    return any(ctx.kind(p).is_tensor or isinstance(p, ast.List) or ctx.kind(p).tag == "list" for p in parts)
-
-
-def same_tensor_later(ctx: Context, node: ast.AST, name: ast.Name) -> list[str]:
-    """Other names of the same tensor that are used after a node."""
-    function = _function(ctx, node)
-    if function is None:
-        return []
+def _is_live(ctx: Context, node: ast.AST, name: str) -> bool:
     statement = ctx.source.statement(node)
-    return [other for other, _, how in _current(ctx, function, name.id, statement) if _live(ctx, function, other, statement)]
+    bound = _bound_by(statement) if statement is not node else set()
+    return name in _read_after(ctx, node, statement) or name in liveness(ctx, node).after(statement) and name not in bound
 
 
-def _current(ctx: Context, function: FunctionNode, name: str, statement: ast.stmt) -> list[tuple[str, ast.Name, str]]:
-    """Links that hold at a statement: bound before it, and neither name bound anew since."""
-    found = []
-    here = (statement.lineno, statement.col_offset)
-    for other, where, how in _links(ctx, function, name):
-        bound = (where.lineno, where.col_offset)
-        loop = ctx.source.enclosing(statement, ast.For, ast.While)
-        if bound >= here and not (loop is not None and _inside(ctx, where, loop)) or any(where in b for b in _other_branches(ctx, statement)):
+def _read_after(ctx: Context, node: ast.AST, statement: ast.stmt) -> set[str]:
+    """The names that the rest of a statement reads."""
+    if node is statement:
+        return set()
+    at = node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
+    head = ast.walk(statement) if not hasattr(statement, "body") else (n for part in _heads(statement) for n in ast.walk(part))
+    return {n.id for n in head if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and (n.lineno, n.col_offset) >= at}
+
+
+def _heads(statement: ast.stmt) -> list[ast.AST]:
+    return [c for c in ast.iter_child_nodes(statement) if not isinstance(c, (ast.stmt, ast.ExceptHandler, ast.match_case))]
+
+
+def _bound_by(statement: ast.stmt) -> set[str]:
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def others(ctx: Context, node: ast.AST, event: Event, itself: bool = False) -> list[Shared]:
+    """The other places that share what an event writes to, and that are used afterwards; the place itself too, where asked for."""
+    own = ast.unparse(event.target) if isinstance(event.target, (ast.Name, ast.Attribute, ast.Subscript)) and not itself else ""
+    found: dict[str, Shared] = {}
+    statement = ctx.source.statement(node)
+    bound = {ast.unparse(t) for t in statement.targets if isinstance(t, ast.Attribute)} if isinstance(statement, ast.Assign) and statement is not node else set()
+    for s in event.shared:
+        if s.path == own or s.at in event.places and not itself or s.path in found and s.how != "same" or s.path in bound or not _lasts(ctx, node, s):
             continue
-        made_by = ctx.source.statement(where)
-        again = False
-        for n in [*_names(ctx, function).get(name, ()), *_names(ctx, function).get(other, ())]:
-            if not isinstance(n.ctx, ast.Store) or n is where or ctx.source.statement(n) is made_by:
-                continue
-            s = ctx.source.statement(n)
-            if isinstance(s, ast.AugAssign) or s is statement:
-                continue
-            if bound < (n.lineno, n.col_offset) < here and _certain(ctx, n, statement):
-                again = True
-        if not again:
-            found.append((other, where, how))
-    return found
+        found[s.path] = s
+    return list(found.values())
 
 
-def check(ctx: Context, statement: ast.stmt, target: ast.expr, ignore_self: bool = False) -> list[str]:
-    """Statements that give the other names of a tensor its new value, after a write to `target`; diagnoses what can't be done."""
-    function = _function(ctx, statement)
-    if function is None or not isinstance(target, ast.Name):
-        return []
-    after = []
-    for other, where, how in _current(ctx, function, target.id, statement):
-        if not _live(ctx, function, other, statement):
+def _lasts(ctx: Context, node: ast.AST, s: Shared) -> bool:
+    """Whether a place is read later, here or by the caller."""
+    if s.place != "name" and _is_outer(ctx, node, s.root):
+        return True
+    return _is_live(ctx, node, s.root)
+
+
+def _is_outer(ctx: Context, node: ast.AST, name: str) -> bool:
+    """Whether a name is a parameter that is bound only once, or none of the function's own."""
+    root = _root(ctx, node)
+    if isinstance(root, ast.Module):
+        return False
+    stored = any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in ast.walk(root))
+    return not stored
+
+
+def check(ctx: Context, node: ast.AST, target: ast.expr | None, itself: bool = False) -> list[After]:
+    """Statements that give the other holders of a tensor its new value, after a write to `target`; diagnoses what can't be done.
+
+    `itself`: the target can't be assigned to, so that it keeps its old value as well.
+    """
+    after: list[After] = []
+    for event in events(ctx, node):
+        if not event.sure and not _has_tensors(ctx, node):
             continue
-        if how == "same":
-            after.append(f"{other} = {target.id}")
-        elif how == "base" and isinstance(parent := ctx.source.parent(where), ast.Assign) and isinstance(parent.value, ast.Subscript) and isinstance(parent.value.value, ast.Name):
-            after.append(f"{other} = {other}.at[{ctx.source.segment(parent.value.slice)}].set({target.id})")
-        else:
-            ctx.report("MIG303", statement, f"`{target.id}` and `{other}` share their memory in PyTorch (line {where.lineno}); here `{other}` keeps its old value")
-    parameter = next((a for a in function.args.args + function.args.kwonlyargs if a.arg == target.id), None)
-    if parameter is not None and not any(
-        isinstance(n.ctx, ast.Store) and (n.lineno, n.col_offset) < (statement.lineno, statement.col_offset) and _certain(ctx, n, statement) for n in _names(ctx, function).get(target.id, ())
-    ):
-        ctx.report("MIG106", statement, f"`{target.id}` is the caller's tensor, which PyTorch changes as well")
+        for s in others(ctx, node, event, itself):
+            made = _repair(ctx, node, event, s, target)
+            if made is not None:
+                after.append(made)
+            else:
+                report(ctx, node, event, s)
+        _callers(ctx, node, event)
     return after
 
 
-def variable_behind(ctx: Context, name: ast.Name) -> ast.Attribute | None:
-    """The variable that a local name is, after `x = self.buffer`."""
-    function = _function(ctx, name)
-    if function is None:
+def _has_tensors(ctx: Context, node: ast.AST) -> bool:
+    """Whether the function around a node has to do with tensors at all."""
+    return any(ctx.kind(n).is_tensor for n in ast.walk(_root(ctx, node)) if isinstance(n, ast.expr))
+
+
+def report(ctx: Context, node: ast.AST, event: Event, s: Shared) -> None:
+    """Says that another place keeps its old value."""
+    target, other = " ".join(ctx.source.segment(event.target).split()), s.path if "[*]" not in s.path else s.root
+    if target == other:
+        said = f"PyTorch changes `{other}` here"
+    elif event.key:
+        said = f"`{target}` changes `{other}` in PyTorch"
+    else:
+        said = f"`{target}` and `{other}` share their memory in PyTorch"
+    if s.copied:
+        said = f"{said}, where nothing had to be copied"
+    elif not event.sure:
+        said = f"if `{target}` is a tensor, PyTorch changes `{other}` as well"
+    ctx.report("MIG202" if s.copied or not event.sure else "MIG303", node, f"{said}; here `{other}` keeps its old value")
+
+
+def _callers(ctx: Context, node: ast.AST, event: Event) -> None:
+    """Says that the caller's tensor is not changed."""
+    name = next((r.made[1] for r in event.value if isinstance(r.made, tuple) and r.made[0] == "param" and isinstance(r.made[1], str)), None)
+    if name is not None and event.sure and not event.argument:
+        ctx.report("MIG106", node, f"`{name}` is the caller's tensor, which PyTorch changes as well")
+
+
+def _repair(ctx: Context, node: ast.AST, event: Event, s: Shared, target: ast.expr | None) -> After | None:
+    """What brings another place up to date; None where that is not possible for sure."""
+    if not (s.sure and event.sure) or event.argument or target is None or s.place == "deep" or ast.dump(target).replace("Store", "Load") != ast.dump(event.target).replace("Store", "Load"):
         return None
-    stores = [n for n in _names(ctx, function).get(name.id, ()) if isinstance(n.ctx, ast.Store) and (n.lineno, n.col_offset) < (name.lineno, name.col_offset)]
-    stores = [n for n in stores if not isinstance(ctx.source.parent(n), ast.AugAssign)]
-    if not stores:
-        return None
-    parent = ctx.source.parent(stores[-1])
-    if isinstance(parent, ast.Assign) and isinstance(parent.value, ast.Attribute):
-        value = parent.value
-        if value.attr == "data" and isinstance(value.value, ast.Attribute):
-            value = value.value
-        if ctx.kind(value).variable and ctx.kind(value.value).tag == "module":
-            return value
+    match s.how:
+        case "same":
+            return _same(ctx, node, s, target)
+        case "base" if s.place == "name" and len(s.steps) == 1 and isinstance(target, ast.Name):
+            step, piece = s.steps[0]
+            turned = views.inverse(ctx, step) if piece is None and isinstance(step, ast.expr) and _stands(ctx, step) else None
+            return None if turned is None else lambda e: f"{s.path} = {turned(e, Piece(s.path), Piece(target.id)).text}"
+        case "view" if s.place == "name" and len(s.steps) == 1 and isinstance(target, ast.Name):
+            step = s.steps[0][0]
+            assigned = ctx.source.parent(step)
+            if isinstance(step, ast.expr) and views.base(step) is not None and ast.unparse(views.base(step)) == target.id and _stands(ctx, step):  # type: ignore[arg-type]
+                if isinstance(assigned, ast.Assign) and [ast.unparse(t) for t in assigned.targets] == [s.path]:
+                    return lambda e: f"{s.path} = {e.piece(step).text}"
     return None
+
+
+def _stands(ctx: Context, step: ast.expr) -> bool:
+    """Whether what a view is taken by has the same value later: constants, and names that are bound once."""
+    held = views.base(step)
+    inside = set(ast.walk(held)) if held is not None else set()
+    names = {n.id for n in ast.walk(step) if isinstance(n, ast.Name) and n not in inside}
+    if any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Attribute)) for n in ast.walk(step) if n not in inside and n is not step and not (isinstance(step, ast.Call) and n is step.func)):
+        return False
+    stores = [n.id for n in ast.walk(_root(ctx, step)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    loop = ctx.source.enclosing(step, ast.For, ast.While) is not None
+    return all(stores.count(n) <= (0 if loop else 1) for n in names)
+
+
+def _same(ctx: Context, node: ast.AST, s: Shared, target: ast.expr) -> After | None:
+    from migrate.rules.inplace import read
+
+    if s.place in ("name", "element"):
+        if s.place == "name" and _is_free(ctx, node, s.root):
+            return None
+        return lambda e: f"{s.path} = {read(ctx, e, target).text}"
+    owner, dot, name = s.path.partition(".")
+    held = ctx.class_of(node)
+    if owner != ctx.self_of(node) or "." in name or "[" in name or held is None or name in ctx.target.reserved:
+        return None
+    kind = ctx.inf.attribute(held, name)
+    if kind is None or not (kind.variable and isinstance(target, ast.Name)) and kind.variable:
+        return None
+    if kind.variable:
+        from migrate.rules.state import fill
+
+        return lambda e: fill(ctx, ctx.target.write, v=Piece(s.path), x=read(ctx, e, target)).text
+    return lambda e: f"{s.path} = {read(ctx, e, target).text}"
+
+
+def _is_free(ctx: Context, node: ast.AST, name: str) -> bool:
+    """Whether a name belongs to a scope around the function."""
+    root = _root(ctx, node)
+    return not isinstance(root, ast.Module) and name not in ctx.file.names.scopes[root].bindings
+
+
+EXAMPLES = (
+    Example(
+        "def f(x: torch.Tensor):\n    x = x.clone()\n    y = x[0]\n    y += 1\n    return x * y\n",
+        jax="    y += 1\n    x = x.at[0].set(y)\n", why="y is a view of x",
+    ),
+    Example(
+        "def f(x: torch.Tensor):\n    x = x.clone()\n    flat = x.view(-1)\n    x[0] = 5\n    return flat\n",
+        jax="    x = x.at[0].set(5)\n    flat = x.reshape(-1)\n", why="the view is taken again",
+    ),
+    Example(
+        "def f(x: torch.Tensor):\n    a = b = x + 1\n    a.mul_(2)\n    return a + b\n", jax="    a = a * 2\n    b = a\n", why="one tensor under two names",
+    ),
+    Example(
+        "def f(x: torch.Tensor):\n    y = x + 1\n    held = [y]\n    y[0] = 3\n    return held\n", jax="    y = y.at[0].set(3)\n    held[0] = y\n",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.register_buffer('n', torch.zeros(3))\n\n"
+        "    def forward(self, x):\n        n = self.n\n        n += 1\n        return x + self.n\n",
+        "        n += 1\n        self.n[...] = n\n", "        n += 1\n        self.n.assign(n)\n", why="a name of a buffer",
+    ),
+    Example("def f(x):\n    y = x + x.shape[0]\n    y += 1\n    return x + y\n", why="nothing else is the same tensor"),
+    Example("def f(a: int, b: int):\n    c = a\n    c += b\n    return a, c\n", why="numbers"),
+    Example("def f(names):\n    other = names\n    other += ['x']\n    return names\n", why="a list is one in Python as well"),
+    Example("def f(x: torch.Tensor):\n    a, b = x.chunk(2)\n    a.add_(1)\n    return x\n", refused="MIG303", why="two views of x"),
+    Example("def f(x: torch.Tensor, c: bool):\n    y = x if c else x.clone()\n    y[0] = 1\n    return x, y\n", refused="MIG303", why="on one branch only"),
+    Example("def f(x: torch.Tensor):\n    y = x + 1\n    kept = []\n    kept.append(y)\n    y += 1\n    return kept\n", refused="MIG303"),
+    Example("def fill_(x: torch.Tensor):\n    x[0] = 1\n\n\ndef f(x: torch.Tensor):\n    y = x + 1\n    fill_(y)\n    return y\n", refused="MIG303", why="a local function writes to what it gets"),
+    Example("def f(x: torch.Tensor):\n    y = x.float()\n    y += 1\n    return x, y\n", refused="MIG202", why="x itself, where it is float already"),
+)

@@ -8,7 +8,7 @@ HEADER = "import math\nimport torch\nimport torch.nn as nn\nimport torch.nn.func
 class Example:
     """A module body of PyTorch code; HEADER goes before it.
 
-    `flax`, `keras`: text that must stand in the converted code. Where neither is given and nothing is refused, the source itself must stand in it.
+    `flax`, `keras`, or `jax` for both: text that must stand in the converted code. Where none is given and nothing is refused, the source itself must.
     `refused`: the code of the diagnostic that must be reported at the source. `why` says what the example shows.
     """
 
@@ -17,6 +17,7 @@ class Example:
     keras: str = ""
     refused: str = ""
     why: str = ""
+    jax: str = ""
 
     @property
     def text(self) -> str:
@@ -26,8 +27,8 @@ class Example:
     @property
     def unchanged(self) -> bool:
         """Whether the source must come out as it is."""
-        return not (self.flax or self.keras or self.refused)
+        return not (self.flax or self.keras or self.jax or self.refused)
 
     def expected(self, target: str) -> str:
         """The text that must stand in the code for a target, "" where nothing is said of it."""
-        return self.source if self.unchanged else {"flax": self.flax, "keras": self.keras}[target]
+        return self.source if self.unchanged else {"flax": self.flax, "keras": self.keras}[target] or self.jax

@@ -10,7 +10,8 @@ from migrate.calls import Bound, Filler, Refusal, bind, choose, template_names
 from migrate.context import Context
 from migrate.edits import ADD, LAMBDA, MULTIPLY, NAMED, UNARY, Emitter, Piece
 from migrate.infer.kinds import Kind
-from migrate.rules import aliases, rngs, state
+from migrate.infer.writes import NO_WRITES
+from migrate.rules import aliases, rngs, state, views
 from migrate.rules.example import Example
 from migrate.tables import Row, Variant
 
@@ -36,13 +37,13 @@ def _tensor_index(ctx: Context, index: ast.expr) -> bool:
 
 def visit_assign(ctx: Context, node: ast.Assign) -> None:
     """`x[index] = value`."""
-    if ctx.owned(node) or not any(isinstance(t, ast.Subscript) and _is_tensor(ctx, t.value, t.slice) for t in node.targets):
+    if ctx.owned(node) or not any(isinstance(t, ast.Subscript) and _is_tensor(ctx, t.value, t.slice) for top in node.targets for t in _targets(top)):
         return
     target = node.targets[0]
     if len(node.targets) > 1 or not isinstance(target, ast.Subscript):
         ctx.refuse("MIG303", node, "several targets of which one is an element of a tensor")
         return
-    base = _base(target.value)
+    base = _root(ctx, target.value)
     if base is None:
         ctx.refuse("MIG303", node, "the tensor that is written to has no name")
         return
@@ -50,24 +51,44 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
     ctx.edit(node, lambda e: _with_after(e, node, _assigned(ctx, e, target, e.piece(node.value), "set"), after), RULE, why="x[i] = y")
 
 
-def _base(node: ast.expr) -> ast.expr | None:
-    """What is assigned to: a name, attribute, or element of a list or of another tensor."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    if isinstance(node, ast.Attribute) and node.attr == "data":
-        node = node.value
-    return node if isinstance(node, (ast.Name, ast.Attribute)) else None
+def _targets(target: ast.expr) -> list[ast.expr]:
+    return [t for e in target.elts for t in _targets(e)] if isinstance(target, (ast.Tuple, ast.List)) else [target]
 
 
-def _with_after(e: Emitter, node: ast.stmt, made: str, after: list[str]) -> Piece:
+def _root(ctx: Context, node: ast.expr) -> ast.expr | None:
+    """What holds the tensor that is written to: a name, an attribute or an element of a list. None where a view on the way can't be turned round."""
+    while (held := views.base(node)) is not None:
+        if isinstance(node, ast.Subscript) and not _is_tensor(ctx, held, node.slice):
+            break  # an element of a list
+        if not isinstance(node, ast.Subscript) and not (ctx.kind(held).is_tensor or ctx.kind(held).is_unknown) or views.inverse(ctx, node) is None:
+            return None
+        node = held
+    if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) or isinstance(node, ast.Name) and not _own(ctx, node):
+        return None
+    return None if isinstance(node, ast.Subscript) and ctx.kind(node.value).tag == "tuple" else node
+
+
+def _own(ctx: Context, name: ast.Name) -> bool:
+    """Whether a name may be bound where it stands: it is the function's own, or of the module at module level."""
+    found = ctx.file.names.scope(name).lookup(name.id)
+    at = ctx.source.enclosing(name, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef) or ctx.source.tree
+    return found is None or found[0].node is at or not isinstance(at, ast.Lambda) and _declared(at, name.id)
+
+
+def _declared(function: ast.AST, name: str) -> bool:
+    return any(isinstance(n, (ast.Global, ast.Nonlocal)) and name in n.names for n in ast.walk(function))
+
+
+def _with_after(e: Emitter, node: ast.stmt, made: str, after: list[aliases.After]) -> Piece:
     indent = e.source.indent(node)
-    return Piece("\n".join([made, *(indent + a for a in after)]))
+    return Piece("\n".join([made, *(indent + a(e) for a in after)]))
 
 
 def _assigned(ctx: Context, e: Emitter, target: ast.expr, value: Piece, how: str) -> str:
     """The statement that gives `target` a value; for an element of a tensor, the tensor gets a new value."""
-    if isinstance(target, ast.Attribute) and target.attr == "data" and ctx.kind(target.value).is_tensor:
-        return _assigned(ctx, e, target.value, value, how)
+    held = views.base(target)
+    if held is not None and not isinstance(target, ast.Subscript) and (turn := views.inverse(ctx, target)) is not None and (ctx.kind(held).is_tensor or ctx.kind(held).is_unknown):
+        return _assigned(ctx, e, held, turn(e, read(ctx, e, held), value), "set")
     if isinstance(target, ast.Subscript) and _is_tensor(ctx, target.value, target.slice):
         new = updated(ctx, e, target, value, how)
         return _assigned(ctx, e, target.value, new, "set")
@@ -76,10 +97,6 @@ def _assigned(ctx: Context, e: Emitter, target: ast.expr, value: Piece, how: str
         from migrate.rules.state import write
 
         return write(ctx, e, target, value).text
-    if isinstance(target, ast.Name) and (source := aliases.variable_behind(ctx, target)) is not None:
-        from migrate.rules.state import write
-
-        return f"{target.id} = {value.text}\n{e.source.indent(e.source.statement(target))}{write(ctx, e, source, Piece(target.id)).text}"
     return f"{plain(ctx, e, target)} = {value.text}"
 
 
@@ -105,12 +122,7 @@ def updated(ctx: Context, e: Emitter, target: ast.Subscript, value: Piece, how: 
         if _covers(ctx, target):
             return Piece(f"{ctx.name('jnp')}.where({mask.at(LAMBDA)}, {value.at(LAMBDA)}, {base.at(LAMBDA)})")
         return Piece(f"{ctx.name('where_set')}({base.at(LAMBDA)}, {mask.at(LAMBDA)}, {value.at(LAMBDA)})")
-    return Piece(f"{base.at(17)}.at[{_index(e, target)}].{how}({value.at(LAMBDA)})")
-
-
-def _index(e: Emitter, target: ast.Subscript) -> str:
-    s = target.slice
-    return e.piece(s).text if s in e.plan.nodes else e.between(*e.source.span(s), s)
+    return Piece(f"{base.at(17)}.at[{views.index(e, target)}].{how}({value.at(LAMBDA)})")
 
 
 def _covers(ctx: Context, target: ast.Subscript) -> bool:
@@ -131,7 +143,7 @@ def visit_augmented(ctx: Context, node: ast.AugAssign) -> None:
         return
     target = node.target
     if isinstance(target, ast.Subscript) and _is_tensor(ctx, target.value, target.slice):
-        base = _base(target)
+        base = _root(ctx, target)
         if base is None:
             ctx.refuse("MIG303", node, "the tensor that is written to has no name")
             return
@@ -139,6 +151,8 @@ def visit_augmented(ctx: Context, node: ast.AugAssign) -> None:
         ctx.edit(node, lambda e: _with_after(e, node, _augmented_item(ctx, e, node, target), after), RULE, why="x[i] += y")
     elif ctx.kind(target).is_tensor:
         _augmented_name(ctx, node)
+    elif ctx.kind(target).is_unknown:
+        aliases.check(ctx, node, None)
 
 
 def _augmented_item(ctx: Context, e: Emitter, node: ast.AugAssign, target: ast.Subscript) -> str:
@@ -146,7 +160,7 @@ def _augmented_item(ctx: Context, e: Emitter, node: ast.AugAssign, target: ast.S
     if isinstance(node.op, ast.Sub) and _simple_index(ctx, target.slice):
         how, value = "add", Piece(f"-{value.at(UNARY)}", UNARY)
     if how is None or not _simple_index(ctx, target.slice):
-        now = Piece(f"{read(ctx, e, target.value).at(17)}[{_index(e, target)}]")
+        now = Piece(f"{read(ctx, e, target.value).at(17)}[{views.index(e, target)}]")
         value, how = Piece(f"{now.text} {SIGNS[type(node.op)]} {value.at(MULTIPLY + 1)}", ADD), "set"
     return _assigned(ctx, e, target, value, how)
 
@@ -164,10 +178,7 @@ def _augmented_name(ctx: Context, node: ast.AugAssign) -> None:
         ctx.edit(node, lambda e: Piece(_assigned(ctx, e, target, _operated(ctx, e, node, read(ctx, e, target)), "set")), RULE, why="variable")
         return
     after = aliases.check(ctx, node, target)
-    source = aliases.variable_behind(ctx, target) if isinstance(target, ast.Name) else None
-    if source is not None:
-        ctx.edit(node, lambda e: Piece(_assigned(ctx, e, target, _operated(ctx, e, node, read(ctx, e, target)), "set")), RULE, why="variable")
-    elif after:
+    if after:
         ctx.edit(node, lambda e: _with_after(e, node, e.original(node).text, after), RULE, why="the same tensor under two names")
 
 
@@ -182,7 +193,7 @@ def functional(ctx: Context, node: ast.Call) -> Row | None:
     receiver = ctx.kind(node.func.value)
     name = node.func.attr
     row = ctx.unit.table.by_method.get(name) or ctx.unit.table.by_method.get(name.removesuffix("_"))
-    if row is None or not (receiver.is_tensor or receiver.is_unknown) or ctx.resolve(node.func) is not None or row.kind != "function":
+    if row is None or name in NO_WRITES or not (receiver.is_tensor or receiver.is_unknown) or ctx.resolve(node.func) is not None or row.kind != "function":
         return None
     return row
 
@@ -200,8 +211,23 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         _initialiser(ctx, node, found)
     elif isinstance(found, Row) and found.kind == "function" and node.args and _says_inplace(ctx, node):
         _method(ctx, node, found, None)
-    elif node.args and isinstance(node.args[0], ast.Name) and _inplace_layer(ctx, node.func):
-        _rebinding(ctx, node, node.args[0])
+    else:
+        _argument(ctx, node)
+
+
+def _argument(ctx: Context, node: ast.Call) -> None:
+    """A call whose callee writes to what it is given: `act(x)` of a layer that works in place, `normalise_(x)` of a local function."""
+    for event in aliases.events(ctx, node):
+        if not event.argument:
+            continue
+        root = _root(ctx, event.target)
+        if event.returned and isinstance(root, ast.Name):
+            _rebinding(ctx, node, root)
+        elif event.returned and root is not None and isinstance(ctx.source.parent(node), ast.Expr):
+            _written_back(ctx, node, root)
+        else:
+            for s in aliases.others(ctx, node, event, itself=not event.key):
+                aliases.report(ctx, node, event, s)
 
 
 def _initialiser(ctx: Context, node: ast.Call, row: Row) -> None:
@@ -220,30 +246,25 @@ def _says_inplace(ctx: Context, node: ast.Call) -> bool:
     return name.endswith("_") and ".init." not in name and "torch.nn.init" not in ctx.dotted(node.func)
 
 
-def _inplace_layer(ctx: Context, func: ast.expr) -> bool:
-    """A layer made with `inplace=True`."""
-    if not isinstance(func, ast.Attribute):
-        return False
-    owner = ctx.kind(func.value).ref
-    if not hasattr(owner, "assigned"):
-        return False
-    return any(
-        isinstance(a.value, ast.Call) and isinstance(ctx.unit.resolve(a.method.file, a.value.func), Row)
-        and any(k.arg == "inplace" and isinstance(k.value, ast.Constant) and k.value.value is True for k in a.value.keywords)
-        for a in owner.assigned(func.attr)
-    )
+def _written_back(ctx: Context, node: ast.Call, target: ast.expr) -> None:
+    """`self.w[...] = init_(self.w[...])` for `init_(self.w)` of a local function that fills a tensor and returns it."""
+    statement = ctx.source.statement(node)
+    after = aliases.check(ctx, node, target)
+    ctx.edit(statement, lambda e: _with_after(e, statement, _assigned(ctx, e, target, e.piece(node), "set"), after), RULE, why="written to by the callee")
 
 
 def _rebinding(ctx: Context, node: ast.Call, name: ast.Name) -> None:
+    """`x = act(x)` for `act(x)`; `(x := act(x))` where the result is used."""
     statement = ctx.source.statement(node)
     if isinstance(ctx.source.parent(node), ast.Expr):
-        ctx.edit(statement, lambda e: Piece(f"{name.id} = {e.piece(node).text}"), RULE, why="inplace=True")
+        after = aliases.check(ctx, node, name)
+        ctx.edit(statement, lambda e: _with_after(e, statement, f"{name.id} = {e.piece(node).text}", after), RULE, why="inplace=True")
         return
-    others = aliases.same_tensor_later(ctx, node, name)
-    if not aliases.used_later(ctx, node, name) and not others:
+    used = aliases.used_later(ctx, node, name) and not _assigns_back(ctx, ctx.source.parent(node), name)
+    after = aliases.check(ctx, node, name)
+    if not used and not after:
         return
-    after = aliases.check(ctx, statement, name, ignore_self=True)
-    ctx.shared["after"].setdefault(statement, []).extend(after)
+    _afterwards(ctx, node, after)
     inner = ctx.plan.nodes.pop(node, None)
 
     def build(e: Emitter) -> Piece:
@@ -251,6 +272,23 @@ def _rebinding(ctx: Context, node: ast.Call, name: ast.Name) -> None:
         return Piece(f"({name.id} := {made.text if isinstance(made, Piece) else made})")
 
     ctx.edit(node, build, RULE, why="inplace=True")
+
+
+def _afterwards(ctx: Context, node: ast.Call, after: list[aliases.After]) -> None:
+    """Puts statements behind the one that a call is in."""
+    if not after:
+        return
+    statement = ctx.source.statement(node)
+    if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)) or ctx.source.enclosing(node, ast.Lambda, ast.ListComp, ast.GeneratorExp) is not None:
+        ctx.refuse("MIG303", node, "other holders of the tensor can't be brought up to date here")
+        return
+    inner = ctx.plan.nodes.pop(statement, None)
+
+    def build(e: Emitter) -> Piece:
+        made = inner.build(e) if inner is not None else e.original(statement)
+        return _with_after(e, statement, made.text if isinstance(made, Piece) else made, after)
+
+    ctx.edit(statement, build, RULE, why="the same tensor under two names")
 
 
 def _method(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | None) -> None:
@@ -271,19 +309,59 @@ def _method(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | None) -
 
     if variant.deviates:
         ctx.report("MIG201", node, f"{row.torch}: {variant.deviates}")
-    target = _target(ctx, base)
-    statement = ctx.source.parent(node)
+    target, statement = _target(ctx, base), ctx.source.parent(node)
+    if _chained(ctx, node):
+        ctx.edit(node, value, RULE, why=row.torch)
+        return
+    if target is None and _is_outer(ctx, base):
+        ctx.refuse("MIG303", node, "a name of the code around can't be given the new value here")
+        return
+    after = aliases.check(ctx, node, None if target is None else _root(ctx, target), itself=target is None)
     if target is None:
         ctx.edit(node, value, RULE, why=row.torch)
     elif isinstance(statement, ast.Expr):
-        after = aliases.check(ctx, statement, target)
         ctx.edit(statement, lambda e: _with_after(e, statement, _assigned(ctx, e, target, value(e), "set"), after), RULE, why=row.torch)
-    elif isinstance(target, ast.Name) and aliases.used_later(ctx, node, target) and not _assigns_back(ctx, statement, target):
-        ctx.edit(node, lambda e: Piece(f"{target.id} := {value(e).text}", NAMED), RULE, why=row.torch)
-    elif isinstance(target, ast.Name) or not ctx.kind(target).variable:
-        ctx.edit(node, value, RULE, why=row.torch)
+    elif isinstance(target, ast.Name):
+        _afterwards(ctx, node, after)
+        if aliases.used_later(ctx, node, target) and not _assigns_back(ctx, statement, target):
+            ctx.edit(node, lambda e: Piece(f"{target.id} := {value(e).text}", NAMED), RULE, why=row.torch)
+        else:
+            ctx.edit(node, value, RULE, why=row.torch)
+    elif (whole := _leads(ctx, node)) is not None:
+
+        def build(e: Emitter) -> Piece:
+            first = _with_after(e, whole, _assigned(ctx, e, target, value(e), "set"), after).text
+            return Piece(f"{first}\n{e.source.indent(whole)}{e.original(whole).text}")
+
+        ctx.edit(node, lambda e: read(ctx, e, target), RULE, why=row.torch)
+        ctx.edit(whole, build, RULE, why=row.torch)
     else:
-        ctx.refuse("MIG303", node, "the result of a write into a variable is used")
+        ctx.refuse("MIG303", node, "the result of a write into an attribute or element is used")
+
+
+def _is_outer(ctx: Context, base: ast.expr) -> bool:
+    """Whether what is written to belongs to the function around this one, or to that around a lambda."""
+    at = base
+    while (held := views.base(at)) is not None or isinstance(at, ast.Call) and functional(ctx, at) is not None:
+        at = held if held is not None else at.func.value  # type: ignore[attr-defined]
+    return isinstance(at, ast.Name) and not _own(ctx, at)
+
+
+def _chained(ctx: Context, node: ast.Call) -> bool:
+    """Whether another write in place follows: `x.mul_(2).add_(1)`."""
+    func = ctx.source.parent(node)
+    call = ctx.source.parent(func) if isinstance(func, ast.Attribute) else None
+    return isinstance(call, ast.Call) and call.func is func and functional(ctx, call) is not None
+
+
+def _leads(ctx: Context, node: ast.Call) -> ast.stmt | None:
+    """The statement whose value starts with a call, so that what the call does can be done before it."""
+    at: ast.AST = node
+    while isinstance(up := ctx.source.parent(at), (ast.Attribute, ast.Call)) and (isinstance(up, ast.Attribute) or up.func is at):
+        at = up
+    if not isinstance(up, (ast.Assign, ast.AnnAssign, ast.Return)) or up.value is not at or ctx.owned(up):
+        return None
+    return up if not isinstance(up, ast.Assign) or all(isinstance(t, ast.Name) for t in up.targets) else None
 
 
 def _assigns_back(ctx: Context, statement: ast.AST | None, target: ast.Name) -> bool:
@@ -295,12 +373,7 @@ def _target(ctx: Context, base: ast.expr) -> ast.expr | None:
     if isinstance(base, ast.Call):
         if isinstance(base.func, ast.Attribute) and functional(ctx, base) is not None:
             return _target(ctx, base.func.value)
-        if isinstance(base.func, ast.Attribute) and base.func.attr in ("detach", "contiguous", "view_as") and ctx.kind(base.func.value).variable:
-            return base.func.value
-        return None
-    if isinstance(base, ast.Attribute) and base.attr == "data":
-        return base.value if isinstance(base.value, (ast.Name, ast.Attribute, ast.Subscript)) else None
-    return base if isinstance(base, (ast.Name, ast.Attribute, ast.Subscript)) else None
+    return base if _root(ctx, base) is not None else None
 
 
 class _Reading(Filler):
@@ -335,8 +408,8 @@ def visit_index(ctx: Context, node: ast.Subscript) -> None:
 
 
 EXAMPLES = (
-    Example("def f(x: torch.Tensor, i: torch.Tensor):\n    x = x.clone()\n    x[:, i] -= 1\n    return x\n", "x.at[:, i].set(x[:, i] - 1)", "x.at[:, i].set(x[:, i] - 1)", why="an index may name an element twice"),
-    Example("def f(x: torch.Tensor):\n    y = x + 1\n    y[:, 0] -= x[0]\n    return y\n", "y = y.at[:, 0].add(-x[0])", "y = y.at[:, 0].add(-x[0])"),
+    Example("def f(x: torch.Tensor, i: torch.Tensor):\n    x = x.clone()\n    x[:, i] -= 1\n    return x\n", jax="x.at[:, i].set(x[:, i] - 1)", why="an index may name an element twice"),
+    Example("def f(x: torch.Tensor):\n    y = x + 1\n    y[:, 0] -= x[0]\n    return y\n", jax="y = y.at[:, 0].add(-x[0])"),
     Example("def f(config):\n    config['lr'] = 0.1\n    config['steps'] += 1\n    return config\n"),
     Example("def f(names: list):\n    names[0] = 'a'\n    names += ['b']\n    return names\n"),
 )
