@@ -15,6 +15,8 @@ export OMP_NUM_THREADS ?= 1
 demo: $(VENV)/ready
 	$(VENV)/bin/migrate convert fixtures/$(CASE)/torch.py -o build/demo/$(CASE).py --force --check
 
+# XLA's optimiser takes longer than what it would save here.
+test: export XLA_FLAGS ?= --xla_backend_optimization_level=0
 test: $(VENV)/ready
 	$(PY) -m pytest $(PYTEST_ARGS)
 

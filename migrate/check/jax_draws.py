@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -29,6 +30,18 @@ OTHER = (
 
 def _shape(shape: Any) -> tuple[int, ...]:
     return (int(shape),) if isinstance(shape, int | np.integer) else tuple(int(s) for s in shape)
+
+
+@contextlib.contextmanager
+def quick_start() -> Iterator[None]:
+    """Inside, initial values come from numpy: they are about to be replaced, and compiling each initialiser takes long."""
+    import jax._src.nn.initializers as initializers  # where the module is elsewhere, building is slow but right
+
+    draws = Draws()
+    with shared(draws):
+        proxy = SimpleNamespace(**{n: getattr(jax.random, n) for n in dir(jax.random) if not n.startswith("_")})
+        with mock.patch.object(initializers, "random", proxy, create=True):
+            yield
 
 
 @contextlib.contextmanager

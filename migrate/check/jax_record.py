@@ -1,40 +1,42 @@
-"""Records what goes into and comes out of each submodule of a converted model, by wrapping `__call__` of their classes for the
-time of a run."""
+"""Records what goes into and comes out of each submodule of a converted model, by wrapping `__call__` of their classes for the time
+of a run."""
 
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import jax
+from jax.extend.core import get_opaque_trace_state
 
 from migrate.check import leaves
 
 # at ("enter" or "exit"), name, number of the call, leaves
-Sink = Callable[[str, str, int, list[tuple[str, Any]]], None]
+Seen = tuple[str, str, int, list[tuple[str, Any]]]
 
 
 @contextlib.contextmanager
-def recording(modules: Mapping[str, Any], sink: Sink) -> Iterator[None]:
-    """Calls `sink` as the modules (by PyTorch's name) are entered and left. Inside a trace nothing is recorded: there are no values."""
+def recording(modules: Mapping[str, Any], sink: Callable[[Seen], None]) -> Iterator[None]:
+    """Calls `sink` as the modules (by PyTorch's name) are entered and left. Inside a loop or branch of JAX nothing is recorded: its values
+    do not exist outside."""
     names = {id(m): name for name, m in reversed(list(modules.items()))}
     calls: Counter[str] = Counter()
     active: set[int] = set()
+    level = get_opaque_trace_state(convention="flax")
 
     def wrapped(original: Any) -> Any:
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
             name = names.get(id(self))
-            if name is None or id(self) in active:  # not ours, or on its way to the base class
-                return original(self, *args, **kwargs)
+            if name is None or id(self) in active or get_opaque_trace_state(convention="flax") != level:
+                return original(self, *args, **kwargs)  # not ours, or on its way to the base class
             active.add(id(self))
             call = calls[name]
             calls[name] += 1
             try:
-                _tell(sink, "enter", name, call, (args, kwargs))
+                sink(("enter", name, call, values_of((args, kwargs))))
                 out = original(self, *args, **kwargs)
             finally:
                 active.discard(id(self))
-            _tell(sink, "exit", name, call, out)
+            sink(("exit", name, call, values_of(out)))
             return out
 
         return __call__
@@ -53,7 +55,12 @@ def recording(modules: Mapping[str, Any], sink: Sink) -> Iterator[None]:
                 c.__call__ = method
 
 
-def _tell(sink: Sink, at: str, name: str, call: int, value: Any) -> None:
-    found = list(leaves.walk(value))
-    if not any(isinstance(v, jax.core.Tracer) for _, v in found):
-        sink(at, name, call, found)
+def values_of(value: Any) -> list[tuple[str, Any]]:
+    """The leaves of a nested value, variables as their arrays."""
+    return [(path, _plain(v)) for path, v in leaves.walk(value)]
+
+
+def _plain(v: Any) -> Any:
+    if hasattr(v, "get_value"):  # a variable of Flax
+        return v.get_value()
+    return v.value if hasattr(v, "value") and hasattr(v, "assign") else v  # one of Keras

@@ -76,10 +76,9 @@ def construct(module: Any, content: dict[str, Any], expression: str | None, targ
         from flax import nnx
 
         rngs = lambda: nnx.Rngs(0)
-    from migrate.check.draws import Draws
-    from migrate.check.jax_draws import shared
+    from migrate.check.jax_draws import quick_start
 
-    with shared(Draws()):  # initial values are replaced by the original's; these need no compilation
+    with quick_start():
         value = evaluate(expression or content["model"], vars(module), rngs)
     return value[0] if content["pair"] and isinstance(value, tuple) else value
 

@@ -10,6 +10,7 @@ from migrate.check import leaves
 from migrate.check.compare import FACTOR, Difference, difference, kind
 from migrate.check.draws import Draws
 from migrate.check.jax_draws import shared
+from migrate.check.jax_run import Outcome, Runner
 from migrate.check.stages import Skipped, StageError
 from migrate.check.store import Reader
 from migrate.check.tree import Tree
@@ -26,7 +27,8 @@ class Tasks:
         self.reader = Reader(folder, content["files"])
         self.result = result
         self.state = {k: self._array(v) for k, v in content["state"].items()}
-        self.outputs: dict[str, Any] = {}
+        self.runner = Runner(model)
+        self.outcomes: dict[str, Outcome] = {}
 
     # --- stages ---
 
@@ -48,35 +50,29 @@ class Tasks:
     def shapes(self) -> str | None:
         """Runs each set of inputs; structure, shapes and dtypes of the outputs."""
         for run in self.content["runs"]:
-            if run["name"] == "random" and self.content["modules"]:
-                self.tree = Tree(self, run["events"])
-                with self.tree.recording():
-                    output, log = self._forward(run)
-            else:
-                output, log = self._forward(run)
-            self.outputs[run["name"]] = (output, log)
-            got = list(leaves.walk(output))
-            if len(got) != len(run["outputs"]):
-                raise StageError(f"on {run['name']} inputs: {len(got)} results instead of {len(run['outputs'])}")
-            for (path, value), want in zip(got, run["outputs"], strict=True):
+            given = self.decode(run["inputs"])
+            outcome = self.outcomes[run["name"]] = self.runner.run(given, record=run["name"] != "batch")
+            if len(outcome.outputs) != len(run["outputs"]):
+                raise StageError(f"on {run['name']} inputs: {len(outcome.outputs)} results instead of {len(run['outputs'])}")
+            for (path, value), want in zip(outcome.outputs, run["outputs"], strict=True):
                 if reason := _unlike(value, want):
-                    raise StageError(f"on {run['name']} inputs: result {path}: {reason}" if path else f"on {run['name']} inputs: {reason}")
+                    raise StageError(f"on {run['name']} inputs: {_at(path)}{reason}")
         return None
 
     def forward(self) -> str | None:
         """The values of the outputs."""
         problems, worst, skipped = [], 0.0, []
         for run in self.content["runs"]:
-            output, log = self.outputs[run["name"]]
-            if run["draws"] and log != run["draws"]:
-                skipped.append(_draws_differ(run["draws"], log))
+            outcome = self.outcomes[run["name"]]
+            if run["draws"] and outcome.log != run["draws"]:
+                skipped.append(_draws_differ(run["draws"], outcome.log))
                 continue
-            for (path, value), want in zip(leaves.walk(output), run["outputs"], strict=True):
+            for (path, value), want in zip(outcome.outputs, run["outputs"], strict=True):
                 d = self.compare(value, want)
                 self.result["outputs"].append(_entry(f"{run['name']}{path}", d, want))
                 worst = max(worst, d.units)
                 if d.reason:
-                    problems.append(f"on {run['name']} inputs: {('result ' + path + ': ') if path else ''}{d.reason}")
+                    problems.append(f"on {run['name']} inputs: {_at(path)}{d.reason}")
         if problems:
             raise StageError(problems[0])
         if skipped and not self.result["outputs"]:
@@ -85,9 +81,11 @@ class Tasks:
 
     def submodules(self) -> str | None:
         """Each submodule in the run, then alone on scaled inputs; the first that differs."""
-        message = self.tree.judge(self.result)
+        run = self.content["runs"][0]
+        tree = Tree(self, run["events"])
+        message = tree.judge(self.outcomes[run["name"]].seen, self.result)
         if self.content.get("probes"):
-            message = self.tree.probe(self.content["probes"], self.result) or message
+            message = tree.probe(self.content["probes"], self.result) or message
         if message:
             raise StageError(message)
         return f"{sum(r['verdict'] == 'same' for r in self.result['rows'])} of {len(self.result['rows'])} compared"
@@ -97,7 +95,7 @@ class Tasks:
         want = self.content.get("gradients")
         if not want or want["skipped"]:
             raise Skipped(want["skipped"] if want else "not in the oracle")
-        args, kwargs = self._inputs(self.content["runs"][0])
+        args, kwargs = self.decode(self.content["runs"][0]["inputs"])
         self._reload()
         draws = Draws()
         with shared(draws):
@@ -128,20 +126,21 @@ class Tasks:
         self._reload()
         self.model.set_training(True)
         try:
-            output, log = self._forward(self.content["runs"][0])
+            outcome = self.runner.run(self.decode(self.content["runs"][0]["inputs"]), record=False)
             after = self.model.variables()
         finally:
             self.model.set_training(False)
-        if want["draws"] and not log:
-            raise StageError(f"the original draws random numbers in train mode ({len(want['draws'])} times), the converted model none")
-        if want["draws"] and log != want["draws"]:
-            raise Skipped(_draws_differ(want["draws"], log))
-        got = list(leaves.walk(output))
+        if want["draws"] and not outcome.log:
+            times = len(want["draws"])
+            raise StageError(f"the original draws random numbers in train mode ({times} times), the converted model none")
+        if want["draws"] and outcome.log != want["draws"]:
+            raise Skipped(_draws_differ(want["draws"], outcome.log))
+        got = outcome.outputs
         if len(got) != len(want["outputs"]):
             raise StageError(f"{len(got)} results in train mode instead of {len(want['outputs'])}")
         for (path, value), leaf in zip(got, want["outputs"], strict=True):
             if reason := _unlike(value, leaf) or self.compare(value, leaf).reason:
-                raise StageError(f"output {path} in train mode: {reason}" if path else f"output in train mode: {reason}")
+                raise StageError(f"in train mode: {_at(path)}{reason}")
         expected = self._loaded(lambda: {v[0]: v for v in self.model.variables()}, {n: self._array(v) for n, v in want["state"].items()})
         for path, names, value in after:
             known = [want["state"][n] for n in names if n in want["state"]]
@@ -154,25 +153,16 @@ class Tasks:
         return f"{len(got)} outputs, {len(self.result['state'])} statistics"
 
     def jit(self) -> str | None:
-        """The outputs under jit."""
-        run = self.content["runs"][0]
-        args, kwargs = self._inputs(run)
-        self._reload()
-        draws = Draws()
-        with shared(draws):
-            got = self.model.jitted(args, kwargs)
-        if run["draws"] and draws.log != run["draws"]:
-            raise Skipped(_draws_differ(run["draws"], draws.log))
-        for value, want in zip(got, run["outputs"], strict=True):
-            if reason := _unlike(value, want) or self.compare(value, want).reason:
-                raise StageError(f"under jit: {reason}")
-        return None
+        """That all of this ran under jit."""
+        if self.runner.untraceable:
+            raise StageError(f"it runs, but not under jit: {self.runner.untraceable}")
+        return "all of the above ran under jit"
 
     # --- what they share ---
 
-    def compare(self, value: Any, leaf: dict[str, Any]) -> Difference:
-        """A value of the converted model against a leaf of the oracle."""
-        self.result["compared"] += 1
+    def compare(self, value: Any, leaf: dict[str, Any], given: bool = False) -> Difference:
+        """A value of the converted model against a leaf of the oracle. What a module was `given` is no result, and does not count."""
+        self.result["compared"] += not given
         undecided = self.reader.get(leaf["undecided"]) if "undecided" in leaf else None
         got = np.asarray(value)
         if got.dtype.kind == "V" or str(got.dtype) in ("bfloat16", "float16"):
@@ -195,16 +185,6 @@ class Tasks:
         if entry["dtype"].startswith("complex"):
             return array.astype(np.float32).view(np.complex64)[..., 0]
         return array
-
-    def _inputs(self, run: dict[str, Any]) -> Any:
-        return self.decode(run["inputs"])
-
-    def _forward(self, run: dict[str, Any]) -> tuple[Any, list[Any]]:
-        args, kwargs = self._inputs(run)
-        draws = Draws()
-        with shared(draws):
-            output = self.model(*args, **kwargs)
-        return output, draws.log
 
     def _reload(self) -> None:
         if self.state:
@@ -236,6 +216,10 @@ def _entry(name: str, d: Difference, leaf: dict[str, Any]) -> dict[str, Any]:
         "own": leaf["own"],
         "reason": d.reason,
     }
+
+
+def _at(path: str) -> str:
+    return f"result {path}: " if path else ""
 
 
 def _unlike(value: Any, leaf: dict[str, Any]) -> str:

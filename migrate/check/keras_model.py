@@ -1,14 +1,13 @@
 """A converted Keras model as the checker sees it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
 import keras
 import numpy as np
 
-from migrate.check import leaves
-from migrate.check.flax_model import split_inputs, weighted
+from migrate.check.gradient import compiled_or_not, split_inputs, weighted
 from migrate.weights import keras as weights
 from migrate.weights.load import load_state_dict
 
@@ -19,7 +18,7 @@ class KerasModel:
     def __init__(self, model: Any) -> None:
         self.model = model
         self.is_module = isinstance(model, keras.Layer)
-        self.training = False
+        self.mode = "eval"
 
     def load(self, state: dict[str, Any]) -> Any:
         """Loads a state dict."""
@@ -31,28 +30,45 @@ class KerasModel:
 
     def set_training(self, training: bool) -> None:
         """Train or eval mode."""
-        self.training = training
+        self.mode = "train" if training else "eval"
         if hasattr(self.model, "train" if training else "eval"):
             self.model.train() if training else self.model.eval()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the model in the mode that it is in."""
-        return self.model(*args, **kwargs, **self._mode())
-
     def call(self, module: Any, args: Any, kwargs: Any) -> Any:
-        """Runs a submodule in eval mode."""
-        return module(*args, **kwargs)
+        """Runs the model in the mode that it is in, or one of its submodules."""
+        training = {"training": self.mode == "train"} if module is self.model and self.is_module else {}
+        return module(*args, **kwargs, **training)
 
-    def modules(self) -> dict[str, Any]:
+    def modules(self, model: Any) -> dict[str, Any]:
         """All submodules by PyTorch's name, the root under ""."""
         found: dict[str, Any] = {}
         seen: set[int] = set()
         if self.is_module:
-            for name, module in _walk(self.model, ""):
+            for name, module in _walk(model, ""):
                 if id(module) not in seen:
                     seen.add(id(module))
                     found.setdefault(name, module)
         return found
+
+    def traced(self, body: Callable[[Any, Any], list[Any]]) -> Callable[[Any], list[Any]]:
+        """`body(model, arrays)` under jit; what it changes in the model is kept."""
+        variables = list(self.model.variables) if self.is_module else []
+
+        def pure(values: Any, arrays: Any) -> Any:
+            with keras.StatelessScope(state_mapping=list(zip(variables, values, strict=True))) as scope:
+                out = body(self.model, arrays)
+                after = [scope.get_current_value(v) for v in variables]
+            return out, [b if a is None else a for a, b in zip(after, values, strict=True)]
+
+        compiled = jax.jit(pure)
+
+        def run(arrays: Any) -> list[Any]:
+            out, after = compiled([v.value for v in variables], arrays)
+            for variable, value in zip(variables, after, strict=True):
+                variable.assign(value)
+            return out  # type: ignore[no-any-return]
+
+        return run
 
     def gradients(self, args: Any, kwargs: Any) -> tuple[dict[str, Any], list[Any]]:
         """Gradients of the weighted sum of the outputs: by path of the parameter, and for each leaf of the inputs."""
@@ -63,7 +79,7 @@ class KerasModel:
             return weighted(self._stateless(params, a, k))
 
         params = [v.value for v in self.model.trainable_variables] if self.is_module else []
-        by_param, by_input = jax.grad(loss, argnums=(0, 1))(params, [flat[i] for i in where])
+        by_param, by_input = compiled_or_not(jax.grad(loss, argnums=(0, 1)), params, [flat[i] for i in where])
         found = dict(zip(self._paths(), by_param, strict=True))
         return found, [by_input[where.index(i)] if i in where else None for i in range(len(flat))]
 
@@ -74,26 +90,12 @@ class KerasModel:
         names = {id(v.variable): tuple(v.names) for v in weights.leaves(self.model)}
         return {p: (names.get(id(v), ()), np.asarray(v.value)) for p, v in zip(self._paths(), self.model.trainable_variables, strict=True)}
 
-    def jitted(self, args: Any, kwargs: Any) -> Any:
-        """The outputs under `jax.jit`; arrays are traced, the rest is static."""
-        flat, where, rebuild = split_inputs((args, kwargs), every=True)
-
-        def call(params: Any, arrays: Any) -> list[Any]:
-            a, k = rebuild(arrays)
-            return [v for _, v in leaves.walk(self._stateless(params, a, k))]
-
-        params = [v.value for v in self.model.trainable_variables] if self.is_module else []
-        return jax.jit(call)(params, [flat[i] for i in where])
-
     def _stateless(self, params: Any, args: Any, kwargs: Any) -> Any:
         if not self.is_module:
             return self.model(*args, **kwargs)
         others = [v.value for v in self.model.non_trainable_variables]
-        output, _ = self.model.stateless_call(params, others, *args, **kwargs, **self._mode())
+        output, _ = self.model.stateless_call(params, others, *args, **kwargs, training=self.mode == "train")
         return output
-
-    def _mode(self) -> dict[str, bool]:
-        return {"training": self.training} if isinstance(self.model, keras.Layer) else {}
 
     def _paths(self) -> list[str]:
         """A name for each trainable variable: its place in the model, or what Keras calls it."""

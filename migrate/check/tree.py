@@ -1,13 +1,8 @@
 """Submodule by submodule: what the converted model's modules were given and gave, against the original's."""
 
-import contextlib
-from collections.abc import Iterator
 from typing import Any
 
-from migrate.check import leaves
-from migrate.check.draws import Draws
-from migrate.check.jax_draws import shared
-from migrate.check.jax_record import recording
+from migrate.check.jax_record import Seen
 from migrate.check.load import class_place
 
 Key = tuple[str, str, int]
@@ -18,40 +13,34 @@ class Tree:
 
     def __init__(self, tasks: Any, events: list[dict[str, Any]]) -> None:
         self.tasks = tasks
-        self.modules: dict[str, Any] = tasks.model.modules()
+        self.modules: dict[str, Any] = tasks.model.modules(tasks.model.model)
         self.events = events
         self.wanted = {(e["at"], e["module"], e["call"]): e for e in events}
         self.found: dict[Key, tuple[float, float, str]] = {}  # units, error, reason
 
-    @contextlib.contextmanager
-    def recording(self) -> Iterator[None]:
-        """Compares as the modules are entered and left; nothing is kept."""
-        with recording(self.modules, self._saw):
-            yield
-
-    def _saw(self, at: str, name: str, call: int, got: list[tuple[str, Any]]) -> None:
-        want = self.wanted.get((at, name, call))
-        if want is None:
-            return
-        leaves_wanted = want["leaves"]
-        if len(got) != len(leaves_wanted):
-            if at == "exit":
-                self.found[at, name, call] = (0.0, 0.0, f"{len(got)} results instead of {len(leaves_wanted)}")
-            return
-        self.found[at, name, call] = self._worst(got, leaves_wanted)
-
-    def _worst(self, got: list[tuple[str, Any]], wanted: list[dict[str, Any]]) -> tuple[float, float, str]:
+    def _worst(self, got: list[tuple[str, Any]], wanted: list[dict[str, Any]], given: bool = False) -> tuple[float, float, str]:
         units, error, reason = 0.0, 0.0, ""
         for (_, value), leaf in zip(got, wanted, strict=True):
             shape = list(getattr(value, "shape", ()))
             if shape != leaf["shape"]:
                 return 0.0, 0.0, f"shape {tuple(shape)} instead of {tuple(leaf['shape'])}"
-            d = self.tasks.compare(value, leaf)
+            d = self.tasks.compare(value, leaf, given)
             units, error, reason = max(units, d.units), max(error, d.error), reason or d.reason
         return units, error, reason
 
-    def judge(self, result: dict[str, Any]) -> str:
+    def _compare(self, at: str, name: str, call: int, got: list[tuple[str, Any]]) -> None:
+        want = self.wanted.get((at, name, call))
+        if want is None:
+            return
+        if len(got) == len(want["leaves"]):
+            self.found[at, name, call] = self._worst(got, want["leaves"], given=at == "enter")
+        elif at == "exit":
+            self.found[at, name, call] = (0.0, 0.0, f"{len(got)} results instead of {len(want['leaves'])}")
+
+    def judge(self, seen: list[Seen], result: dict[str, Any]) -> str:
         """Fills the rows; returns what to say of the first place that differs, "" where none does."""
+        for at, name, call, got in seen:
+            self._compare(at, name, call, got)
         rows: dict[str, dict[str, Any]] = {}
         for e in self.events:
             if e["at"] == "exit":
@@ -103,12 +92,11 @@ class Tree:
             override = {k: self.tasks.jax_array(v) for k, v in probes["override"].get(str(scale), {}).items()}
             if override:
                 self.tasks.model.load(self.tasks.state | override)
-            for p in group:
-                name = p["module"]
-                row = rows.get(name)
-                if row is None or row["verdict"] != "same":
-                    continue
-                units, error, reason = self._alone(p)
+            group = [p for p in group if p["module"] in rows and rows[p["module"]]["verdict"] == "same"]
+            given = [(p["module"], self.tasks.decode(p["arguments"], scale)) for p in group]
+            for p, got in zip(group, self.tasks.runner.alone(given), strict=True):
+                row = rows[p["module"]]
+                units, error, reason = self._judged(got, p["outputs"])
                 row["probe"] = max(row["probe"] or 0.0, units)
                 if reason:
                     what = f"alone, on inputs times {scale:g}: {reason}"
@@ -122,16 +110,12 @@ class Tree:
                     break
         return message
 
-    def _alone(self, probe: dict[str, Any]) -> tuple[float, float, str]:
-        args, kwargs = self.tasks.decode(probe["arguments"], probe["scale"])
-        try:
-            with shared(Draws()):
-                got = list(leaves.walk(self.tasks.model.call(self.modules[probe["module"]], args, kwargs)))
-        except Exception as e:
-            return 0.0, 0.0, f"{type(e).__name__}: {e}"[:200]
-        if len(got) != len(probe["outputs"]):
-            return 0.0, 0.0, f"{len(got)} results instead of {len(probe['outputs'])}"
-        return self._worst(got, probe["outputs"])
+    def _judged(self, got: list[tuple[str, Any]] | str, wanted: list[dict[str, Any]]) -> tuple[float, float, str]:
+        if isinstance(got, str):
+            return 0.0, 0.0, got
+        if len(got) != len(wanted):
+            return 0.0, 0.0, f"{len(got)} results instead of {len(wanted)}"
+        return self._worst(got, wanted)
 
     def _first(self, result: dict[str, Any], name: str, message: str) -> str:
         about = self.tasks.content["modules"].get(name, {})
