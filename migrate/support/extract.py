@@ -107,7 +107,7 @@ class Support:
             chosen = sorted(wanted.values(), key=lambda d: d.order)
             if used is None:
                 return chosen
-            seen = used | {n.attr for d in chosen for n in ast.walk(d.node) if isinstance(n, ast.Attribute)}
+            seen = used.union(*(attributes_of(d.node) for d in chosen))
             if seen == used:
                 return chosen
             used = seen
