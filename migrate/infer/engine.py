@@ -81,7 +81,7 @@ class Inference:
                     if (c, name) in self.grown:
                         kinds = [k.but(item=self.grown[c, name].item) if k.tag == "module" and k.item is None else k for k in kinds]
                     if kinds:
-                        self.attributes[c, name] = join_all(kinds)
+                        self.attributes[c, name] = _registered(join_all(kinds), [self.kinds.get(a.target, UNKNOWN) for a in assignments if isinstance(a.target, ast.Call)])
 
     def of(self, node: ast.AST | None) -> Kind:
         """The kind of an expression."""
@@ -100,6 +100,7 @@ class Inference:
         if kind.is_unknown and not kind.optional:
             self._seen_args[arg] = UNKNOWN
             return
+        kind = kind.but(variable="") if kind.variable else kind  # variables are read where they are passed
         old = self._seen_args.get(arg)
         self._seen_args[arg] = kind if old is None else join(old, kind)
 
@@ -167,6 +168,18 @@ class Inference:
             self._yields[function] = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(function))
         return self._yields[function]
 
+    def callee_takes(self, file: FileInfo, call: ast.Call, use: ast.AST) -> Kind:
+        """What the parameter of a local callee, to which a call passes a value, is known to be."""
+        found = self.unit.resolve(file, call.func) if isinstance(call.func, (ast.Name, ast.Attribute)) else None
+        target = found.method("__init__") if isinstance(found, ClassInfo) else found
+        if not isinstance(target, FunctionInfo):
+            return UNKNOWN
+        if use in call.args:
+            at = call.args.index(use)
+            if at < len(target.parameters) and not any(isinstance(a, ast.Starred) for a in call.args[:at]):
+                return self.kinds.get(target.parameters[at], UNKNOWN)
+        return UNKNOWN
+
     def takes_tensor(self, file: FileInfo, call: ast.Call, use: ast.AST) -> bool:
         """Whether an operator of PyTorch is given a value as its first tensor, or as another that must be one."""
         row = self.unit.resolve(file, call.func) if isinstance(call.func, (ast.Name, ast.Attribute)) else None
@@ -178,6 +191,12 @@ class Inference:
 
     def _is_forward(self, function: FunctionInfo) -> bool:
         return function.name == "forward" and function.owner is not None and function.owner.is_module
+
+
+def _registered(kind: Kind, registered: list[Kind]) -> Kind:
+    """An attribute that one method registers as a variable is one in all methods: assigning to it gives the variable a new value."""
+    variable = next((k.variable for k in registered if k.variable), "")
+    return (kind if kind.is_tensor else TENSOR.but(optional=kind.optional)).but(variable=variable) if variable else kind
 
 
 def _ordered(body: list[ast.stmt], callers_first: bool) -> list[ast.stmt]:
@@ -213,6 +232,8 @@ def usage(inf: Inference, file: FileInfo, function: FunctionNode | ast.Lambda, n
         if isinstance(parent, ast.Call) and parent.func is not use:
             if inf.takes_tensor(file, parent, use):
                 return TENSOR.but(sure=False)
+            if inf.callee_takes(file, parent, use) == INT:
+                return INT
             if isinstance(parent.func, ast.Name) and parent.func.id == "range" or use in parent.args[:2] and isinstance(parent.func, ast.Attribute) and parent.func.attr == "Linear":
                 return INT
         if isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.FloorDiv, ast.Mod)) and parent.left is use and not _is_text(parent.right):

@@ -19,7 +19,7 @@ def run(inf: Inference, frame: Frame, s: ast.stmt) -> None:
         case ast.Assign():
             kind = evaluate(inf, frame, s.value)
             for t in s.targets:
-                assign(inf, frame, t, kind)
+                assign(inf, frame, t, kind.but(variable="") if isinstance(t, ast.Name) and isinstance(s.value, ast.Attribute) else kind)
         case ast.AnnAssign():
             stated = inf.annotation(frame.file, s.annotation)
             kind = evaluate(inf, frame, s.value) if s.value is not None else stated

@@ -5,14 +5,15 @@ from typing import Any
 
 from migrate.context import Context
 from migrate.infer.engine import Inference
-from migrate.rules import containers, indexing, inplace, layers, leftovers, modules, noise, operators, picking, positional, reserved, rngs, state, static, training, traversal, tying
+from migrate.infer.kinds import refs
+from migrate.rules import containers, gradients, indexing, inplace, layers, leftovers, modules, noise, operators, picking, positional, reserved, rngs, state, static, training, traversal, tying
 from migrate.source.modules import FunctionInfo, Unit
 from migrate.tables import Row
 
 Visit = Callable[[Context, Any], None]
 RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
-    ast.With: (noise.visit_with,),
-    ast.AsyncWith: (noise.visit_with,),
+    ast.With: (gradients.visit_with, noise.visit_with),
+    ast.AsyncWith: (gradients.visit_with, noise.visit_with),
     ast.Expr: (noise.visit_expr,),
     ast.Assign: (noise.visit_assign, inplace.visit_assign, tying.visit_assign, state.visit_assign, static.visit_assign),
     ast.AugAssign: (inplace.visit_augmented,),
@@ -43,7 +44,22 @@ def unit_facts(unit: Unit, inf: Inference) -> dict[str, Any]:
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2:
                 options = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
                 tested.update(r.torch for o in options if isinstance(r := unit.resolve(file, o), Row))
-    return {"tested_layers": tested, "attribute_uses": uses, "imported_names": imported}
+    return {"tested_layers": tested, "attribute_uses": uses, "imported_names": imported, "opened_sequentials": _opened(unit, inf)}
+
+
+def _opened(unit: Unit, inf: Inference) -> bool:
+    """Whether a Sequential is indexed, looped over or measured anywhere: only the support class can be."""
+    for file in unit.files.values():
+        for node in file.source.nodes:
+            if isinstance(node, (ast.Name, ast.Attribute, ast.Call)) and any(isinstance(r, Row) and r.torch == layers.SEQUENTIAL for r in refs(inf.of(node))) and inf.of(node).tag == "module":
+                parent = file.source.parents.get(node)
+                if isinstance(parent, (ast.Subscript, ast.For, ast.comprehension, ast.Starred, ast.Compare, ast.Delete)):
+                    return True
+                if isinstance(parent, ast.Attribute) and parent.attr not in ("to", "eval", "train", "cuda", "cpu"):
+                    return True
+                if isinstance(parent, ast.Call) and node in parent.args and inf.of(parent.func).tag == "import":
+                    return True
+    return False
 
 
 def plan_file(ctx: Context) -> None:
@@ -52,11 +68,12 @@ def plan_file(ctx: Context) -> None:
         if node in ctx.removed:
             continue
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            noise.visit_decorators(ctx, node)
             info = ctx.file.by_node.get(node)
             if isinstance(info, FunctionInfo):
                 modules.visit_function(ctx, info)
+                gradients.visit_function(ctx, info)
                 reserved.visit_function(ctx, info)
+            noise.visit_decorators(ctx, node)
             continue
         for rule in RULES.get(type(node), ()):
             rule(ctx, node)

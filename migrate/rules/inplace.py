@@ -97,6 +97,8 @@ def _assigned(ctx: Context, e: Emitter, target: ast.expr, value: Piece, how: str
         from migrate.rules.state import write
 
         return write(ctx, e, target, value).text
+    if isinstance(target, ast.Name) and kind.variable:
+        return state.fill(ctx, ctx.target.write, v=Piece(target.id), x=value).text
     return f"{plain(ctx, e, target)} = {value.text}"
 
 
@@ -111,6 +113,8 @@ def read(ctx: Context, e: Emitter, node: ast.expr) -> Piece:
         return read(ctx, e, node.value)
     if isinstance(node, ast.Attribute) and ctx.kind(node).variable:
         return state.array(ctx, e, node)
+    if isinstance(node, ast.Name) and ctx.kind(node).variable:
+        return state.fill(ctx, ctx.target.read, v=Piece(node.id))
     return e.piece(node)
 
 
@@ -321,6 +325,8 @@ def _method(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | None) -
         ctx.edit(node, value, RULE, why=row.torch)
     elif isinstance(statement, ast.Expr):
         ctx.edit(statement, lambda e: _with_after(e, statement, _assigned(ctx, e, target, value(e), "set"), after), RULE, why=row.torch)
+    elif isinstance(target, ast.Name) and aliases.still_held(ctx, node, target.id):
+        ctx.refuse("MIG303", node, f"`{target.id}` is read earlier in the expression, and PyTorch changes what was read")
     elif isinstance(target, ast.Name):
         _afterwards(ctx, node, after)
         if aliases.used_later(ctx, node, target) and not _assigns_back(ctx, statement, target):

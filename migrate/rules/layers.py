@@ -9,6 +9,7 @@ import ast
 from migrate.calls import Bound, Filler, Refusal, bind, choose, template_names
 from migrate.context import Context
 from migrate.edits import Emitter, Piece
+from migrate.infer.kinds import UNKNOWN, Kind, refs
 from migrate.rules import calling, rngs
 from migrate.rules.operators import forget, only_placement
 from migrate.rules.shaping import in_shape
@@ -158,22 +159,43 @@ def _container(ctx: Context, node: ast.Call, row: Row) -> None:
 
 def _plain_sequential(ctx: Context, node: ast.Call) -> bool:
     """A Sequential that is only called, and whose elements each return one tensor."""
-    if node.keywords or not node.args or SEQUENTIAL in ctx.shared["tested_layers"] or any(isinstance(a, ast.Starred) or not _returns_tensor(ctx, a) for a in node.args):
+    if node.keywords or not node.args or SEQUENTIAL in ctx.shared["tested_layers"] or not all(_returns_tensor(ctx, a) for a in node.args):
         return False
     parent = ctx.source.parent(node)
     if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Attribute):
         return only_called(ctx, parent.targets[0])
-    return isinstance(parent, ast.Call) and isinstance(row := ctx.resolve(parent.func), Row) and row.torch == SEQUENTIAL
+    if isinstance(parent, ast.Call) and isinstance(row := ctx.resolve(parent.func), Row) and row.torch == SEQUENTIAL:
+        return True
+    return not ctx.shared["opened_sequentials"]
 
 
 def _returns_tensor(ctx: Context, node: ast.expr) -> bool:
-    kind = ctx.kind(node)
+    if isinstance(node, ast.Starred):
+        return _kind_returns_tensor(ctx, ctx.kind(node.value).element)
+    if isinstance(node, ast.IfExp):
+        return _returns_tensor(ctx, node.body) and _returns_tensor(ctx, node.orelse)
     if isinstance(node, ast.Call) and isinstance(row := ctx.resolve(node.func), Row):
-        return row.returns == "tensor" or row.returns == "same" or row.torch == SEQUENTIAL and all(_returns_tensor(ctx, a) for a in node.args)
-    if kind.tag == "module" and hasattr(kind.ref, "method"):
-        forward = kind.ref.method("forward")
-        return forward is not None and ctx.inf.returns.get(forward) is not None and ctx.inf.returns[forward].is_tensor
-    return False
+        return _row_returns_tensor(row) or row.torch == SEQUENTIAL and all(_returns_tensor(ctx, a) for a in node.args)
+    return _kind_returns_tensor(ctx, ctx.kind(node))
+
+
+def _row_returns_tensor(row: Row) -> bool:
+    return row.kind == "layer" and row.returns in ("tensor", "same")
+
+
+def _kind_returns_tensor(ctx: Context, kind: Kind) -> bool:
+    """Whether every module that something may be is known to return one tensor."""
+    if kind.tag != "module" or kind.optional or not refs(kind):
+        return False
+    for ref in refs(kind):
+        if isinstance(ref, Row):
+            if not _row_returns_tensor(ref):
+                return False
+        else:
+            forward = ref.method("forward")
+            if forward is None or not ctx.inf.returns.get(forward, UNKNOWN).is_tensor:
+                return False
+    return True
 
 
 def only_called(ctx: Context, target: ast.Attribute) -> bool:

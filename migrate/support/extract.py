@@ -142,7 +142,9 @@ def attributes_of(tree: ast.AST) -> set[str]:
 
 
 def _is_kept(method: str, used: set[str]) -> bool:
-    return method in used or bool(KEPT.match(method)) and not (method in SYNTAX and SYNTAX[method] not in used)
+    if method in SYNTAX:
+        return SYNTAX[method] in used or method in used
+    return method in used or bool(KEPT.match(method))
 
 
 def _standard(statement: str) -> bool:
