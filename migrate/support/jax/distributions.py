@@ -8,7 +8,7 @@ from migrate.support.jax.pointwise import absolute
 from migrate.support.jax.special import xlogy
 
 
-def broadcast_parameters(*values):
+def as_parameters(*values):
     """Numbers and arrays as arrays of one floating dtype and one shape."""
     dtype = jnp.result_type(*values)
     dtype = dtype if jnp.issubdtype(dtype, jnp.floating) else jnp.float32
@@ -57,7 +57,7 @@ class LocationScale(Distribution):
     """Distributions made of a standard one by `loc + scale * x`."""
 
     def __init__(self, loc, scale, validate_args=None, *, rngs=None):
-        self.loc, self.scale = broadcast_parameters(loc, scale)
+        self.loc, self.scale = as_parameters(loc, scale)
         super().__init__(self.loc.shape, rngs=rngs)
 
     def standard(self, value):
@@ -207,7 +207,7 @@ class HalfNormal(Distribution):
     """Absolute value of a normally distributed one."""
 
     def __init__(self, scale, validate_args=None, *, rngs=None):
-        (self.scale,) = broadcast_parameters(scale)
+        (self.scale,) = as_parameters(scale)
         super().__init__(self.scale.shape, rngs=rngs)
 
     def draw(self, key, shape):
@@ -232,7 +232,7 @@ class Uniform(Distribution):
     """Uniform distribution on [low, high)."""
 
     def __init__(self, low, high, validate_args=None, *, rngs=None):
-        self.low, self.high = broadcast_parameters(low, high)
+        self.low, self.high = as_parameters(low, high)
         super().__init__(self.low.shape, rngs=rngs)
 
     def draw(self, key, shape):
@@ -269,7 +269,7 @@ class Exponential(Distribution):
     """Exponential distribution."""
 
     def __init__(self, rate, validate_args=None, *, rngs=None):
-        (self.rate,) = broadcast_parameters(rate)
+        (self.rate,) = as_parameters(rate)
         super().__init__(self.rate.shape, rngs=rngs)
 
     def draw(self, key, shape):
@@ -302,7 +302,7 @@ class Gamma(Distribution):
     """Gamma distribution."""
 
     def __init__(self, concentration, rate, validate_args=None, *, rngs=None):
-        self.concentration, self.rate = broadcast_parameters(concentration, rate)
+        self.concentration, self.rate = as_parameters(concentration, rate)
         super().__init__(self.rate.shape, rngs=rngs)
 
     def draw(self, key, shape):
@@ -335,7 +335,7 @@ class Beta(Distribution):
     """Beta distribution."""
 
     def __init__(self, concentration1, concentration0, validate_args=None, *, rngs=None):
-        self.concentration1, self.concentration0 = broadcast_parameters(concentration1, concentration0)
+        self.concentration1, self.concentration0 = as_parameters(concentration1, concentration0)
         super().__init__(self.concentration1.shape, rngs=rngs)
 
     def draw(self, key, shape):
@@ -368,7 +368,7 @@ class Dirichlet(Distribution):
     """Dirichlet distribution over the last axis."""
 
     def __init__(self, concentration, validate_args=None, *, rngs=None):
-        (self.concentration,) = broadcast_parameters(concentration)
+        (self.concentration,) = as_parameters(concentration)
         super().__init__(self.concentration.shape[:-1], self.concentration.shape[-1:], rngs=rngs)
 
     def draw(self, key, shape):
@@ -406,7 +406,7 @@ class StudentT(LocationScale):
     """Student's t distribution."""
 
     def __init__(self, df, loc=0.0, scale=1.0, validate_args=None, *, rngs=None):
-        df, loc, scale = broadcast_parameters(df, loc, scale)
+        df, loc, scale = as_parameters(df, loc, scale)
         super().__init__(loc, scale, rngs=rngs)
         self.df = df
 

@@ -21,11 +21,11 @@ class Bernoulli(Distribution):
 
     def __init__(self, probs=None, logits=None, validate_args=None, *, rngs=None):
         if logits is None:
-            (self.probs,) = broadcast_parameters(probs)
+            (self.probs,) = as_parameters(probs)
             safe = clamp_probs(self.probs)
             self.logits = jnp.log(safe) - jnp.log1p(-safe)
         else:
-            (self.logits,) = broadcast_parameters(logits)
+            (self.logits,) = as_parameters(logits)
             self.probs = jax.nn.sigmoid(self.logits)
         super().__init__(self.logits.shape, rngs=rngs)
 
@@ -90,7 +90,7 @@ class Poisson(Distribution):
     has_rsample = False
 
     def __init__(self, rate, validate_args=None, *, rngs=None):
-        (self.rate,) = broadcast_parameters(rate)
+        (self.rate,) = as_parameters(rate)
         super().__init__(self.rate.shape, rngs=rngs)
 
     def draw(self, key, shape):
@@ -117,11 +117,11 @@ class Categorical(Distribution):
 
     def __init__(self, probs=None, logits=None, validate_args=None, *, rngs=None):
         if logits is None:
-            (probs,) = broadcast_parameters(probs)
+            (probs,) = as_parameters(probs)
             self.probs = probs / probs.sum(-1, keepdims=True)
             self.logits = jnp.log(clamp_probs(self.probs))
         else:
-            self.logits = jax.nn.log_softmax(*broadcast_parameters(logits))
+            self.logits = jax.nn.log_softmax(*as_parameters(logits))
             self.probs = jax.nn.softmax(self.logits)
         super().__init__(self.logits.shape[:-1], rngs=rngs)
 
