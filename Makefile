@@ -2,13 +2,18 @@
 PYTHON ?= python3
 VENV ?= .venv
 PY := $(VENV)/bin/python
-PYTEST_ARGS ?= -n auto --dist loadfile
+PYTEST_ARGS ?= -n auto --dist worksteal
 CASE ?= resnet
 
 export JAX_PLATFORMS ?= cpu
 export KERAS_BACKEND = jax
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 export OMP_NUM_THREADS ?= 1
+# What is compiled here runs once: compile fast, and keep it for the other worker and the next run.
+export XLA_FLAGS ?= --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true
+export JAX_COMPILATION_CACHE_DIR ?= $(abspath $(VENV))/jax-cache
+export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
+export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES ?= -1
 
 .PHONY: demo test lint fixtures docs clean
 
