@@ -37,6 +37,7 @@ def test_nan(name):
 @pytest.mark.parametrize("x", [TIES, floats(4, 3), HOLES], ids=["ties", "random", "nan"])
 def test_median_of_all(name, x):
     agree(getattr(reductions, name), getattr(torch, name), x, grad=x is not HOLES)
+    agree(getattr(reductions, name), getattr(torch, name), np.array([3, 1, 2, 1]))
 
 
 def test_max_or_maximum():

@@ -37,3 +37,13 @@ def test_orthogonal_polynomials(name):
     x, n = np.meshgrid(array(-1.5, -1, -0.3, 0, 0.7, 1, 2), array(-1, 0, 1, 2, 3, 5, 5.7))
     agree(getattr(special, name), getattr(torch.special, name), x.ravel(), n.ravel(), grad=False, rtol=1e-4, atol=1e-4)
     agree(lambda x: getattr(special, name)(x, 4), lambda x: getattr(torch.special, name)(x, 4), x, grad=False, rtol=1e-4, atol=1e-4)
+
+
+def test_zeta_at_the_poles():
+    x, q = np.meshgrid(array(-1, 0.5, 1, 2, 2.5, 3), array(-2, -1.5, -1, 0, 0.5, 1, 4))
+    agree(special.zeta, torch.special.zeta, x.ravel(), q.ravel(), grad=False)
+
+
+def test_whole_numbers():
+    for ours, theirs in ((special.digamma, torch.digamma), (special.i0, torch.i0)):
+        agree(ours, theirs, np.array([-1, 0, 1, 5]))

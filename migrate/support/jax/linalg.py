@@ -114,40 +114,45 @@ def magnitudes(A, hermitian):
     return jnp.abs(jnp.linalg.eigvalsh(hermitian_of(A))) if hermitian else jnp.linalg.svdvals(A)
 
 
-def cutoff(A, atol, rtol, hermitian):
-    """Up to where singular values count as 0: max(atol, rtol * the largest one); by default rtol is epsilon times the larger size."""
+def tolerances(A, atol, rtol):
+    """Both tolerances as arrays; by default rtol is epsilon times the larger size, or 0 where atol is given."""
     if rtol is None:
         rtol = 0.0 if atol is not None else jnp.finfo(A.dtype).eps * max(A.shape[-2:])
-    largest = jax.lax.stop_gradient(magnitudes(A, hermitian)).max(-1, initial=0)
-    return jnp.maximum(0 if atol is None else atol, rtol * largest)
+    return jnp.asarray(0.0 if atol is None else atol), jnp.asarray(rtol)
+
+
+def counted(s, atol, rtol):
+    """Which of the singular values (the last axis) are larger than max(atol, rtol * the largest one)."""
+    return s > jnp.maximum(atol, rtol * s.max(-1, initial=0))[..., None]
 
 
 def matrix_rank(A, *, atol=None, rtol=None, hermitian=False):
     """How many singular values are larger than max(atol, rtol * the largest one)."""
-    return jnp.sum(magnitudes(A, hermitian) > cutoff(A, atol, rtol, hermitian)[..., None], axis=-1)
+    return jnp.sum(counted(magnitudes(A, hermitian), *tolerances(A, atol, rtol)), axis=-1)
 
 
 def pinv(A, *, atol=None, rtol=None, hermitian=False):
     """Pseudoinverse; singular values up to max(atol, rtol * the largest one) count as 0."""
+
     @jax.custom_jvp
-    def invert(A, limit):
+    def invert(A, atol, rtol):
         if hermitian:
             s, U = jnp.linalg.eigh(hermitian_of(A))
             Vh = adjoint(U)
         else:
             U, s, Vh = jnp.linalg.svd(A, full_matrices=False)
-        kept = jnp.abs(s) > limit
+        kept = counted(jnp.abs(s), atol, rtol)
         return (adjoint(Vh) * jnp.where(kept, 1 / jnp.where(kept, s, 1), 0)[..., None, :]) @ adjoint(U)
 
     @invert.defjvp
     def tangent(primals, tangents):
-        (A, limit), (dA, _) = primals, tangents
-        P = invert(A, limit)
+        A, dA = primals[0], tangents[0]
+        P = invert(*primals)
         row_part = P @ adjoint(P) @ (adjoint(dA) - adjoint(dA) @ A @ P)
         column_part = (adjoint(dA) - P @ A @ adjoint(dA)) @ adjoint(P) @ P
         return P, row_part + column_part - P @ dA @ P
 
-    return invert(A, cutoff(A, atol, rtol, hermitian)[..., None])
+    return invert(A, *tolerances(A, atol, rtol))
 
 
 def lstsq(A, B, rcond=None, driver="gelsy"):

@@ -92,6 +92,8 @@ def nanmedian_dim(input, dim=-1, keepdim=False):
 def shared_among_equal(input, value):
     """value, one of the elements of input, with its gradient shared evenly among the elements equal to it."""
     value = jax.lax.stop_gradient(value)
+    if jnp.issubdtype(value.dtype, jnp.integer):
+        return value
     equal = (input == value) | (jnp.isnan(input) & jnp.isnan(value))
     return value + jnp.mean(input - jax.lax.stop_gradient(input), where=equal)
 

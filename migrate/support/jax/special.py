@@ -25,10 +25,19 @@ def polygamma(n, input):
 
 def digamma(input):
     """Derivative of the logarithm of gamma; -inf at 0, inf at -0 and NaN at -1, -2, ..."""
-    input = jnp.asarray(input)
+    input = jnp.multiply(input, 1.0)
     pole = (input < 0) & (input == jnp.round(input))
     inner = polygamma(0, jnp.where(pole | (input == 0), 1, input))
     return jnp.where(pole, jnp.nan, jnp.where(input == 0, jnp.copysign(jnp.inf, -input), inner))
+
+
+def zeta(input, other):
+    """Hurwitz zeta function; NaN for other below -8, where JAX's sum has too few terms."""
+    input, other = jnp.asarray(input), jnp.asarray(other)
+    pole = (other <= 0) & (other == jnp.floor(other))
+    value = jax.scipy.special.zeta(input, jnp.where(pole, 1, other))
+    value = jnp.where(pole, jnp.inf, jnp.where(other < -8, jnp.nan, value))
+    return jnp.where(input < 1, jnp.nan, value)
 
 
 def i0(input):
