@@ -2,7 +2,6 @@
 import importlib
 import os
 import types
-from pathlib import Path
 
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")  # compiles faster
 
@@ -12,10 +11,11 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 
-import migrate  # noqa: E402
-
-FOLDER = Path(migrate.__file__).parent / "support" / "jax"
-MODULES = [importlib.import_module(f"migrate.support.jax.{p.stem}") for p in sorted(FOLDER.glob("*.py")) if p.stem != "__init__"]
+FILES = (
+    "activations", "attention", "conv", "distances", "dropout", "embedding", "losses", "losses_class", "losses_ctc", "norms", "padding",
+    "pooling", "pooling_adaptive", "resize", "vision",
+)
+MODULES = [importlib.import_module(f"migrate.support.jax.{name}") for name in FILES]
 SUPPORT = {k: v for m in MODULES for k, v in vars(m).items() if isinstance(v, types.FunctionType) and v.__module__ == m.__name__}
 RENAMED = {"pad": "pad_nd", "threshold": "threshold_at"}  # where PyTorch's name is also that of an argument
 
