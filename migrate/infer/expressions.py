@@ -3,7 +3,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from migrate.infer.engine import Frame, Inference, constant
+from migrate.infer.engine import Frame, Inference, constant, usage
 from migrate.infer.kinds import BOOL, BOOL_TENSOR, FACTORY, FLOAT, INT, NAMED, NUMBER, STR, TENSOR, UNKNOWN, Kind, join, join_all
 from migrate.source.modules import ClassInfo, FunctionInfo
 from migrate.tables import Row
@@ -38,6 +38,8 @@ def _constant(inf: Inference, frame: Frame, node: ast.Constant) -> Kind:
 def _name(inf: Inference, frame: Frame, node: ast.Name) -> Kind:
     local = frame.lookup(node.id)
     if local is not None:
+        if local == UNKNOWN and frame.function is not None and usage(inf, frame.file, frame.function.node, node.id) == INT:
+            return INT
         return local
     if frame.function is not None or frame.owner is not None:
         for table in (inf.globals, inf.learned):
@@ -279,8 +281,6 @@ def _comprehension(inf: Inference, frame: Frame, node: Any) -> Kind:
 
 
 def _lambda(inf: Inference, frame: Frame, node: ast.Lambda) -> Kind:
-    from migrate.infer.engine import usage
-
     inner = Frame(frame.file, frame.function, frame.owner, {}, frame)
     for d in [*node.args.defaults, *node.args.kw_defaults]:
         if d is not None:

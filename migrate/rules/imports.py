@@ -170,7 +170,7 @@ def block(ctx: Context) -> str:
     rest = sorted((line for line in lines if line not in standard), key=lambda s: (order[s.split()[0]], s.split()[1]))
     if support:
         rest.append(_wrapped(ctx.support_module, sorted(support)))
-    return "".join(line + "\n" for line in standard + rest)
+    return "".join(line + "\n" for line in [*standard, *([""] if standard and rest else []), *rest])
 
 
 def _wrapped(module: str, names: list[str]) -> str:
@@ -194,7 +194,7 @@ def _add(ctx: Context, first: ast.stmt | None) -> None:
     if first is not None:
         place = _after_standard(ctx, first)
         at = src.line_start(src.start(first)) if place is None else src.line_end(src.end(place))
-        ctx.plan.insert(at, text, RULE, order=-1)
+        ctx.plan.insert(at, text if place is None or text.startswith(STANDARD) else "\n" + text, RULE, order=-1)
         return
     at = 0
     for s in src.tree.body:

@@ -49,9 +49,14 @@ def _native(ctx: Context, node: ast.Call, row: Row) -> tuple[Bound, Variant] | N
     variant = choose(row, bound, ctx.target.name, ctx.kind)
     if isinstance(variant, Refusal) or variant.deviates:
         return None
-    if not isinstance(variant.template, ast.Call) and (row.torch in ctx.shared["tested_layers"] or not _holds_function(ctx, node)):
+    if not makes_object(variant) and (row.torch in ctx.shared["tested_layers"] or not _holds_function(ctx, node)):
         return None
     return bound, variant
+
+
+def makes_object(variant: Variant) -> bool:
+    """Whether a native form makes an object of a class, not a plain function."""
+    return isinstance(variant.template, ast.Call) and ast.unparse(variant.template.func) != "partial"
 
 
 def _holds_function(ctx: Context, node: ast.Call) -> bool:
@@ -118,7 +123,7 @@ def native_class(ctx: Context, row: Row) -> str | None:
     if row.torch == MODULE_LIST:
         return ctx.target.list_class
     for v in row.for_target(ctx.target.name):
-        if v.to and isinstance(v.template, ast.Call):
+        if v.to and makes_object(v) and isinstance(v.template, ast.Call):
             return ast.unparse(v.template.func)
     return None
 
