@@ -82,6 +82,8 @@ class Support:
 
         `used`: the attribute names of the code that it is for; methods that neither that nor the module itself uses are left out (None: none are).
         """
+        if self.target not in PRUNED:
+            used = None
         chosen = self._reached(names, None if used is None else set(used))
         imports = sorted({i for d in chosen for i in d.imports}, key=_import_order)
         body = ""
@@ -113,7 +115,8 @@ class Support:
             used = seen
 
 
-KEPT = re.compile(r"__(init|call|getattr|getitem|len|iter|contains|post_init|init_subclass|deepcopy)__|extra_repr|_[^_]|__set_name|__get__|__eq|__hash|__repr")
+PRUNED = frozenset({"flax"})  # Keras calls methods of its layers by itself
+KEPT = re.compile(r"build_from$|train$|eval$|__(init|call|getattr|getitem|len|iter|contains|post_init|init_subclass|deepcopy)__|extra_repr|_[^_]|__set_name|__get__|__eq|__hash|__repr")
 SYNTAX = {"__setitem__": "[]=", "__delitem__": "del", "__setattr__": "a.b.c=", "__add__": "+", "__iadd__": "+", "__mul__": "*", "__delattr__": "del"}
 
 
