@@ -15,7 +15,7 @@ export JAX_COMPILATION_CACHE_DIR ?= $(abspath $(VENV))/jax-cache
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
 export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES ?= -1
 
-.PHONY: demo test lint fixtures docs clean
+.PHONY: demo test test-full lint fixtures docs clean
 
 demo: $(VENV)/ready
 	$(VENV)/bin/migrate convert fixtures/$(CASE)/torch.py -o build/demo/$(CASE).py --force --check
@@ -24,6 +24,10 @@ demo: $(VENV)/ready
 test: export XLA_FLAGS ?= --xla_backend_optimization_level=0
 test: $(VENV)/ready
 	$(PY) -m pytest $(PYTEST_ARGS)
+
+# Every case of the long tables; `make test` runs one in three of them.
+test-full: $(VENV)/ready
+	$(PY) -m pytest $(PYTEST_ARGS) --full
 
 lint: $(VENV)/ready
 	$(PY) -m ruff check .
