@@ -349,10 +349,16 @@ class Walker:
         kind = self.kind(node)
         return self.state.fresh(node) if kind.is_tensor or kind.is_unknown else NOTHING
 
+    def view(self, value: Value, node: ast.AST, piece: Hashable = None, sure: bool = True) -> Value:
+        """A view that an expression takes now."""
+        if not isinstance(piece, int) or piece == 0:
+            self.state.taken(node)
+        return viewed(value, node, piece, sure)
+
     def _attribute(self, node: ast.Attribute) -> Value:
         base, kind = self.value(node.value), self.kind(node.value)
         if kind.is_tensor or kind.is_unknown and node.attr in VIEWS | SAME:
-            return base if node.attr in SAME else viewed(base, node) if node.attr in VIEWS else NOTHING
+            return base if node.attr in SAME else self.view(base, node) if node.attr in VIEWS else NOTHING
         if kind.tag in ("import", "class", "function", "dtype", "device", "numpy") or kind.is_number:
             return NOTHING
         return self.state.read(base, f".{node.attr}", symbolic=True)
@@ -360,13 +366,13 @@ class Walker:
     def _subscript(self, node: ast.Subscript, base: Value) -> Value:
         kind = self.kind(node.value)
         if kind.is_tensor:
-            return NOTHING if self._copies(node.slice) else viewed(base, node)
+            return NOTHING if self._copies(node.slice) else self.view(base, node)
         if kind.tag in CONTAINERS or kind.tag == "module":
             if isinstance(node.slice, ast.Slice):
                 return self._container(node, self.state.read(base, ANY))
             return self.state.read(base, _key(node.slice), symbolic=True)
         if kind.is_unknown:
-            return doubtful(viewed(base, node)) | self.state.read(base, _key(node.slice))
+            return doubtful(self.view(base, node)) | self.state.read(base, _key(node.slice))
         return NOTHING
 
     def _copies(self, index: ast.expr) -> bool:
@@ -407,10 +413,10 @@ class Walker:
         kind = self.kind(node)
         if kind.is_tensor:
             piece = int(key[1:-1]) if key != ANY else None
-            return viewed(value, node, piece, sure=piece is not None)
+            return self.view(value, node, piece, sure=piece is not None)
         held = self.state.read(value, key)
         if kind.is_unknown and not held:
-            return doubtful(viewed(value, node))
+            return doubtful(self.view(value, node))
         return held
 
 

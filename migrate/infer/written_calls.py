@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from migrate.calls import Refusal, bind
 from migrate.infer.kinds import refs
-from migrate.infer.sharing import ANY, NOTHING, Ref, Value, doubtful, viewed
+from migrate.infer.sharing import ANY, NOTHING, Ref, Value, doubtful
 from migrate.infer.writes import COPIES, PIECES, RESHAPES, SAME, VIEWS, Summary, Walker
 from migrate.source.modules import ClassInfo, FunctionInfo
 from migrate.tables import Row
@@ -79,15 +79,15 @@ def _derived(w: Walker, node: ast.Call, name: str, value: Value) -> Value:
     if name in SAME:
         return value
     if name in VIEWS:
-        return viewed(value, node)
+        return w.view(value, node)
     if name in RESHAPES:
-        return doubtful(viewed(value, node))
+        return doubtful(w.view(value, node))
     if name in COPIES:
         return doubtful(value, copied=True)
     if name in PIECES:
         made = w.state.fresh(node)
         for i in range(8):
-            w.state.write(made, f"[{i}]", viewed(value, node, i))
+            w.state.write(made, f"[{i}]", w.view(value, node, i))
         return made
     return w.state.fresh(node)
 
@@ -162,7 +162,7 @@ def _layer(w: Walker, node: ast.Call, args: list[Value], keywords: dict[str | No
             if ref.torch.startswith(DROPOUTS):
                 return doubtful(args[0], copied=True)
             if ref.torch in ("torch.nn.Flatten", "torch.nn.Unflatten"):
-                return doubtful(viewed(args[0], node))
+                return doubtful(w.view(args[0], node))
     return w.state.fresh(node)
 
 

@@ -69,6 +69,25 @@ def _bound_by(statement: ast.stmt) -> set[str]:
     return {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
+def still_held(ctx: Context, node: ast.Call, name: str) -> bool:
+    """Whether an expression around a write has read the tensor already and goes on using it: `y + y.add_(1)`."""
+    at = node.lineno, node.col_offset
+    around = set()
+    up = ctx.source.parent(node)
+    while isinstance(up, (ast.expr, ast.keyword)):
+        around.add(up)
+        up = ctx.source.parent(up)
+    inside = set(ast.walk(node))
+    for n in ast.walk(ctx.source.statement(node)):
+        if isinstance(n, ast.Name) and n.id == name and n not in inside and (n.lineno, n.col_offset) < at:
+            top: ast.AST = n
+            while isinstance(up := ctx.source.parent(top), (ast.Attribute, ast.Call)) and up not in around and (isinstance(up, ast.Call) and up.func is top and events(ctx, up) or isinstance(up, ast.Attribute) and up.attr.endswith("_")):
+                top = up
+            if ctx.source.parent(top) in around:
+                return True
+    return False
+
+
 def others(ctx: Context, node: ast.AST, event: Event, itself: bool = False) -> list[Shared]:
     """The other places that share what an event writes to, and that are used afterwards; the place itself too, where asked for."""
     own = ast.unparse(event.target) if isinstance(event.target, (ast.Name, ast.Attribute, ast.Subscript)) and not itself else ""
@@ -154,27 +173,31 @@ def _repair(ctx: Context, node: ast.AST, event: Event, s: Shared, target: ast.ex
             return _same(ctx, node, s, target)
         case "base" if s.place == "name" and len(s.steps) == 1 and isinstance(target, ast.Name):
             step, piece = s.steps[0]
-            turned = views.inverse(ctx, step) if piece is None and isinstance(step, ast.expr) and _stands(ctx, step) else None
+            turned = views.inverse(ctx, step) if piece is None and isinstance(step, ast.expr) and _stands(ctx, step, node) else None
             return None if turned is None else lambda e: f"{s.path} = {turned(e, Piece(s.path), Piece(target.id)).text}"
         case "view" if s.place == "name" and len(s.steps) == 1 and isinstance(target, ast.Name):
             step = s.steps[0][0]
             assigned = ctx.source.parent(step)
-            if isinstance(step, ast.expr) and views.base(step) is not None and ast.unparse(views.base(step)) == target.id and _stands(ctx, step):  # type: ignore[arg-type]
+            if isinstance(step, ast.expr) and views.base(step) is not None and ast.unparse(views.base(step)) == target.id and _stands(ctx, step, node):  # type: ignore[arg-type]
                 if isinstance(assigned, ast.Assign) and [ast.unparse(t) for t in assigned.targets] == [s.path]:
                     return lambda e: f"{s.path} = {e.piece(step).text}"
     return None
 
 
-def _stands(ctx: Context, step: ast.expr) -> bool:
-    """Whether what a view is taken by has the same value later: constants, and names that are bound once."""
+def _stands(ctx: Context, step: ast.expr, node: ast.AST) -> bool:
+    """Whether what a view is taken by has the same value at a node: it is made of constants and of names that are not bound in between."""
     held = views.base(step)
     inside = set(ast.walk(held)) if held is not None else set()
-    names = {n.id for n in ast.walk(step) if isinstance(n, ast.Name) and n not in inside}
-    if any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Attribute)) for n in ast.walk(step) if n not in inside and n is not step and not (isinstance(step, ast.Call) and n is step.func)):
+    own = {step, step.func} if isinstance(step, ast.Call) else {step}
+    taken_by = [n for n in ast.walk(step) if n not in inside and n not in own]
+    if any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Attribute)) for n in taken_by):
         return False
-    stores = [n.id for n in ast.walk(_root(ctx, step)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    loop = ctx.source.enclosing(step, ast.For, ast.While) is not None
-    return all(stores.count(n) <= (0 if loop else 1) for n in names)
+    names = {n.id for n in taken_by if isinstance(n, ast.Name)}
+    stores = [n for n in ast.walk(_root(ctx, step)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in names]
+    first, last = ctx.source.statement(step), ctx.source.statement(node)
+    if ctx.source.parent(first) is ctx.source.parent(last):
+        return not any((first.lineno, first.col_offset) <= (n.lineno, n.col_offset) <= (last.end_lineno, last.end_col_offset) for n in stores)
+    return not any((first.lineno, first.col_offset) <= (n.lineno, n.col_offset) for n in stores) and ctx.source.enclosing(step, ast.For, ast.While) is None
 
 
 def _same(ctx: Context, node: ast.AST, s: Shared, target: ast.expr) -> After | None:

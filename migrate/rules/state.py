@@ -238,7 +238,19 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
     owner = ctx.class_of(node)
     if owner is not None and not through_data and not _registered(ctx, owner, variable):
         return
-    ctx.edit(node, lambda e: write(ctx, e, variable, e.piece(node.value)), RULE, why="variable")
+    template = ctx.target.write if through_data or _keeps_shape(ctx, variable, node.value) else ctx.target.rebind
+    ctx.edit(node, lambda e: write(ctx, e, variable, e.piece(node.value), template), RULE, why="variable")
+
+
+def _keeps_shape(ctx: Context, variable: ast.Attribute, value: ast.expr) -> bool:
+    """Whether a value certainly has the variable's shape and kind: a number's sum or product with the variable itself."""
+    match value:
+        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div()):
+            parts = value.left, value.right
+            return any(_keeps_shape(ctx, variable, p) for p in parts) and all(_keeps_shape(ctx, variable, p) or ctx.kind(p).tag in ("int", "float", "number") for p in parts)
+        case ast.Attribute():
+            return ast.unparse(value) == ast.unparse(variable) and ctx.kind(value).dtype in ("", "float")
+    return False
 
 
 def _held(ctx: Context, node: ast.Attribute) -> Kind:
@@ -263,11 +275,11 @@ def _makes_parameter(ctx: Context, node: ast.expr | None) -> bool:
     return isinstance(node, ast.Call) and ctx.dotted(node.func) in PARAMETERS
 
 
-def write(ctx: Context, e: Emitter, variable: ast.Attribute, value: Piece) -> Piece:
-    """The statement that gives a variable a new value."""
+def write(ctx: Context, e: Emitter, variable: ast.Attribute, value: Piece, template: str = "") -> Piece:
+    """The statement that gives a variable a new value; by the target's template for values of the same shape, unless another is given."""
     native = _native_state(ctx, variable)
     name, axes = native if native is not None else (renamed(ctx, variable.value, variable.attr), None)
     held = Piece(f"{e.piece(variable.value).at(17)}.{name}")
     if axes is not None and axes != tuple(range(len(axes))):
         value = Piece(f"{value.at(17)}.T") if axes == tuple(reversed(range(len(axes)))) else Piece(f"{value.at(17)}.transpose{axes}")
-    return fill(ctx, ctx.target.write, v=held, x=value)
+    return fill(ctx, template or ctx.target.write, v=held, x=value)

@@ -21,6 +21,7 @@ class Target:
     buffer: str
     read: str  # template: reads the array of a variable `v`
     write: str  # template: `v` gets a value `x` of the same shape
+    rebind: str  # template: `v` gets a value `x` of any shape and dtype
     training: str  # template: reads the training state of `self`
     training_attribute: str  # class attribute that a class reading it needs, "" if none
     reserved: frozenset[str]  # attribute names that the framework owns

@@ -17,6 +17,7 @@ KERAS = Target(
     buffer="Buffer(x, persistent=persistent)",
     read="v.value",
     write="v.assign(x)",
+    rebind="v.assign(x)",
     training="self.training",
     training_attribute="",
     reserved=frozenset({

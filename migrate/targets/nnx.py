@@ -17,6 +17,7 @@ FLAX = Target(
     buffer="Buffer(x, persistent=persistent)",
     read="v[...]",
     write="v[...] = x",
+    rebind="v.set_value(x)",
     training="not self.deterministic",
     training_attribute="deterministic = False",
     reserved=frozenset({"deterministic", "use_running_average"}),
