@@ -219,6 +219,9 @@ def test_embedding_from_pretrained():
     close(table[IDS], free(arrays(IDS)))
     assert not jax.tree.leaves(nnx.state(frozen, nnx.Param)) and len(jax.tree.leaves(nnx.state(free, nnx.Param))) == 1
     compare(nn.Embedding.from_pretrained(table), frozen, IDS, train=False, grad=False)
+    bag = embedding.EmbeddingBag.from_pretrained(arrays(table), mode="max")
+    close(nn.EmbeddingBag.from_pretrained(table, mode="max")(IDS), bag(arrays(IDS)))
+    assert not jax.tree.leaves(nnx.state(bag, nnx.Param))
 
 
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])

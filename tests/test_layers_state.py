@@ -15,6 +15,7 @@ SPACE = {"nnx": nnx, "jax": jax, "jnp": jnp}
 for path in sorted(FOLDER.glob("*.py")):
     if path.stem != "__init__":
         SPACE |= vars(importlib.import_module(f"migrate.support.flax.{path.stem}"))
+SPACE |= vars(importlib.import_module("migrate.support.jax.rearranging"))
 FIRST = {c.row.torch: c for c in cases() if c.row.kind == "layer" and "flax" in c.expected}
 
 
