@@ -1,5 +1,6 @@
 """Binds a call to a row's signature, picks the variant and fills its template."""
 import ast
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -261,7 +262,7 @@ class Filler:
             made.append(t)
             at = e
         made.append(self.text[at:])
-        return Piece("".join(made), precedence(root))
+        return Piece(_twice_turned("".join(made)) if ".T" in self.text else "".join(made), precedence(root))
 
     def _is_dropped(self, name: str) -> bool:
         if name == "axes" and self.axes is not None:
@@ -334,6 +335,11 @@ class Filler:
                 return ", ".join(emitter.piece(a).at(LAMBDA) for a in given.elts)
             return f"*{emitter.piece(given).at(BITOR)}"
         return emitter.piece(given).at(LAMBDA)
+
+
+def _twice_turned(text: str) -> str:
+    """`x.T.T` is x; a native layer's weight is the transpose of PyTorch's."""
+    return re.sub(r"\.T\.T\b", "", text)
 
 
 def _item(emitter: Emitter, node: ast.expr) -> str:

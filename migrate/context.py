@@ -127,7 +127,8 @@ class Context:
                 if not all(b.kind == "import" and ((b.dotted + ".").startswith("torch.") or isinstance(self.unit.named(b.dotted), Row)) for b in bindings):
                     bound.add(name)
         free = {n for n in all_names([self.source.tree]) if n not in self.file.names.top.bindings and not hasattr(builtins, n)}
-        return bound | {n for n in free if self.file.names.top.stars}
+        stars = self.file.names.top.stars
+        return bound | {n for n in free if stars and not any(isinstance(self.unit.named(f"{s}.{n}"), Row) for s in stars)}
 
     def function_of(self, node: ast.AST) -> FunctionInfo | None:
         """The function that a node is in (the innermost definition, lambdas skipped)."""

@@ -56,6 +56,8 @@ def _instance(inf: Inference, frame: Frame, node: ast.Call, ref: object, args: l
             return Kind("object", ref=ref)
         return Kind("module", ref=ref, item=_contained(node, args))
     if isinstance(ref, Row):
+        if ref.torch in ("torch.nn.ParameterList", "torch.nn.ParameterDict"):
+            return Kind("module", ref=ref, item=TENSOR.but(variable="param"))
         if ref.torch in CONTAINER_CLASSES:
             return Kind("module", ref=ref, item=_contained(node, args), fields=args[0].fields if args else ())
         return Kind("module", ref=ref)

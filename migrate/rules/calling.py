@@ -77,6 +77,9 @@ def opening(ctx: Context, call: ast.Call) -> int:
 def insert_keyword(ctx: Context, node: ast.Call, keyword: str, rule: str) -> None:
     """Adds a keyword argument at the end of a call, in the shape that the call has."""
     offset, text = keyword_place(ctx, node, keyword)
+    if len(node.args) == 1 and not node.keywords and isinstance(node.args[0], ast.GeneratorExp) and ctx.source.end(node.args[0]) == ctx.source.end(node):
+        ctx.plan.insert(opening(ctx, node) + 1, "(", rule)  # the call's parentheses are the generator's own
+        text = f"){text}"
     ctx.plan.insert(offset, text, rule)
 
 

@@ -95,7 +95,7 @@ def _goes(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, used: U
     dotted = _dotted(ctx, node, a)
     name = a.asname or (a.name.partition(".")[0] if isinstance(node, ast.Import) else a.name)
     if a.name == "*":
-        return is_torch(dotted.removesuffix(".*"))
+        return is_torch(dotted.removesuffix(".*")) and not any(_by_star(ctx, n) for left in ctx.left for n in ast.walk(left))
     places = used.uses(name)
     if name in ctx.added_names() and (is_torch(dotted) or isinstance(ctx.unit.named(dotted), Row)):
         return True  # the output's own import of that name takes its place
@@ -112,6 +112,11 @@ def _goes(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, used: U
     if places or dotted in ctx.unit.files or any(dotted.startswith(m + ".") for m in ctx.unit.files if m):
         return False
     return dotted.partition(".")[0] in ("torchvision", "einops") and any(isinstance(n, ast.Name) and n.id == name for n in ctx.source.nodes)
+
+
+def _by_star(ctx: Context, node: ast.AST) -> bool:
+    """A name of PyTorch that only a star import binds."""
+    return isinstance(node, ast.Name) and not ctx.file.names.lookup(node) and is_torch(ctx.dotted(node))
 
 
 def _move_inside(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, places: set[str]) -> None:

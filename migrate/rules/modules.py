@@ -10,6 +10,7 @@ from migrate.edits import Piece
 from migrate.rules import calling, reserved
 from migrate.rules.layers import qualified
 from migrate.source.modules import ClassInfo, FunctionInfo
+from migrate.source.text import Source
 from migrate.support.extract import inherited_rngs
 from migrate.tables import Row
 
@@ -50,7 +51,7 @@ def add_parameter(ctx: Context, node: ast.FunctionDef | ast.AsyncFunctionDef | a
         opened = src.text.index("(", _name_offset(ctx, node)) + 1  # type: ignore[arg-type]
         ctx.plan.insert(opened, f"{star}{text}", RULE)
         return
-    end = _past_parentheses(src.text, max(ends))
+    end = _past_parentheses(src, a, max(ends))
     close = _closing(src.text, end, ":" if isinstance(node, ast.Lambda) else ")")
     tail = src.text[end:close]
     comma = calling.trailing_comma(tail)
@@ -71,9 +72,17 @@ def _before_kwargs(ctx: Context, node: ast.AST, at: int, star: str, text: str) -
     return f"{star.rstrip(' ').rstrip(',') + separator if star else ''}{text}{separator}"
 
 
-def _past_parentheses(text: str, at: int) -> int:
-    """Past parentheses that close a default: `x=(1 + 2)`. The list's own parenthesis is the last one."""
-    return at
+def _past_parentheses(src: Source, a: ast.arguments, end: int) -> int:
+    """Past the parentheses around the last default: `x=(1 + 2)`."""
+    last = next((d for d in [*a.defaults, *a.kw_defaults] if d is not None and src.end(d) == end), None)
+    if last is None:
+        return end
+    before, opened = src.start(last), 0
+    while (before := len(src.text[:before].rstrip()) - 1) >= 0 and src.text[before] == "(":
+        opened += 1
+    for _ in range(opened):
+        end = _closing(src.text, end, ")") + 1
+    return end
 
 
 def _closing(text: str, at: int, char: str) -> int:
@@ -97,9 +106,14 @@ def visit_class(ctx: Context, c: ClassInfo) -> None:
 
 
 def _needs_constructor(c: ClassInfo) -> bool:
-    if "rngs" in c.traits and not any("__init__" in b.methods for b in c.mro()):
+    if "rngs" in c.traits and not any("__init__" in b.methods or "rngs" in b.traits for b in c.mro() if b is not c):
         return True
-    return not any("__init__" in b.methods or isinstance(b.layer, Row) for b in c.mro())
+    return not any("__init__" in b.methods or isinstance(b.layer, Row) for b in c.mro()) and not _has_module_base(c)
+
+
+def _has_module_base(c: ClassInfo) -> bool:
+    """Whether a local base is a module: it has a constructor in the output, its own or one that is added."""
+    return any(isinstance(b, ClassInfo) and b.is_module for b in c.bases)
 
 
 def _body_start(ctx: Context, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[int, str, bool]:
@@ -115,8 +129,22 @@ def _body_start(ctx: Context, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFu
 
 
 def _line_of(ctx: Context, node: ast.stmt) -> int:
-    """The start of a statement's line, comments directly above included."""
-    return int(ctx.source.line_start(ctx.source.start(node)))
+    """The start of a statement's line, or of the comments directly above it."""
+    at = int(ctx.source.line_start(ctx.source.start(node)))
+    head = ctx.source.parent(node)
+    first = ctx.source.start(head) if head is not None else 0
+    while at > 0 and (above := ctx.source.line_start(at - 1)) > first and ctx.source.text[above:at].lstrip().startswith("#") and not _in_head(ctx, node, above):
+        at = above
+    return at
+
+
+def _in_head(ctx: Context, node: ast.stmt, at: int) -> bool:
+    """Whether a line is within the parameter list of the function that a statement is in."""
+    up = ctx.source.parent(node)
+    if not isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return False
+    parts = up.bases if isinstance(up, ast.ClassDef) else [*up.args.args, *up.args.kwonlyargs, *up.args.defaults, *([up.returns] if up.returns else [])]
+    return any(ctx.source.end(p) >= at for p in parts)
 
 
 def _one_liner(ctx: Context, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -137,7 +165,7 @@ def _constructor(ctx: Context, c: ClassInfo) -> None:
     stream = c.traits & {"rngs"}
     type_ = qualified(ctx, ctx.target.rngs_type)
     foreign = [b for b in c.foreign() if isinstance(b, str) and b not in ("torch.nn.Module", "abc.ABC", "builtins.object") and not b.startswith("typing.")]
-    inherits = "rngs" in c.traits and any("__init__" in b.methods for b in c.mro())
+    inherits = _has_module_base(c)
     if foreign or inherits:
         passed = "*args, rngs=rngs, **kwargs" if inherits else "*args, **kwargs"
         lines = [f"def __init__(self, *args, rngs: {type_}, **kwargs):", f"    super().__init__({passed})"]
@@ -238,6 +266,8 @@ def _super_init(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
     target = ctx.resolve(func.value) if explicit else _next_base(owner)
     plain = target == "torch.nn.Module" or isinstance(target, Row) and target.torch == "torch.nn.Module"
     drop = [k for k in node.keywords if k.arg in ("device", "dtype")]
+    if plain and explicit and ctx.target.keeps_super_init:
+        ctx.edit(node, lambda e: e.original(node), RULE, why="torch.nn.Module")
     if plain and not ctx.target.keeps_super_init and isinstance(statement, ast.Expr) and not node.keywords and len(node.args) <= int(explicit):
         if len(owner.bases) == 1 and not _cooperative(ctx, owner) or explicit:
             remove_statement(ctx, statement)

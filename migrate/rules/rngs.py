@@ -17,6 +17,9 @@ RULE = "rngs"
 def stream(ctx: Context, node: ast.AST) -> str:
     """The expression of the random stream where a node stands."""
     if takes_rngs_here(ctx, node):
+        found = ctx.file.names.scope(node).lookup("rngs")
+        if found is not None and found[0] is not ctx.file.names.top:
+            ctx.report("MIG301", node, "`rngs` is a name of this code, and the random stream needs it: give it another name")
         return "rngs"
     owner, name = ctx.class_of(node), ctx.self_of(node)
     if owner is not None and owner.is_module and name:

@@ -3,7 +3,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from migrate.source.names import FunctionNode, Names
+from migrate.source.names import BUILTINS, FunctionNode, Names
 from migrate.source.text import Source
 from migrate.tables import Row, Table
 
@@ -180,6 +180,7 @@ class Unit:
                     found = self.named(dotted)
                     if found is not None and not isinstance(found, str):
                         return found
+                return self._by_star(file, node.id)
             if len(bound) == 1 and bound[0].kind == "assign" and isinstance(bound[0].value, (ast.Name, ast.Attribute)) and file.names.dotted(bound[0].value):
                 return None  # an alias: a value, not the thing itself
         name = file.names.dotted(node)
@@ -187,9 +188,20 @@ class Unit:
             return self._attribute(file, node)
         return self.named(name) if name else None
 
-    def _attribute(self, file: FileInfo, node: ast.Attribute) -> "ClassInfo | FunctionInfo | None":
-        """`Outer.Inner` or `Class.method`."""
+    def _by_star(self, file: FileInfo, name: str) -> str | None:
+        """A name that only star imports of PyTorch can bind, or a builtin; None where another module may bind it."""
+        stars = file.names.top.stars
+        ours = [s for s in stars if s == "torch" or s.startswith("torch.")]
+        if not ours or any(s not in ours and s not in self.files for s in stars):
+            return None
+        known = [c for c in (self.canonical(f"{s}.{name}") for s in ours) if c in CONTAINERS or c in MODULE_BASES.values()]
+        return known[0] if known else f"builtins.{name}" if name in BUILTINS else self.canonical(f"{ours[0]}.{name}")
+
+    def _attribute(self, file: FileInfo, node: ast.Attribute) -> "ClassInfo | FunctionInfo | Row | str | None":
+        """`Outer.Inner` or `Class.method`; `functional.relu` after `from torch.nn import *`."""
         outer = self.resolve(file, node.value) if isinstance(node.value, (ast.Name, ast.Attribute)) else None
+        if isinstance(outer, str) and outer.startswith("torch."):
+            return self.named(f"{outer}.{node.attr}")
         if not isinstance(outer, ClassInfo):
             return None
         if node.attr in outer.methods:

@@ -23,7 +23,7 @@ KERAS = Target(
     reserved=frozenset({
         "layers", "input", "output", "dtype", "name", "weights", "losses", "metrics", "path", "build", "variables", "trainable", "stateless_call", "loss", "optimizer", "inputs",
         "outputs", "compute_dtype", "input_spec", "supports_masking", "call", "add_weight", "quantize", "summary", "fit", "evaluate", "predict", "compile", "states", "run_eagerly",
-        "dtype_policy", "variable_dtype", "input_dtype", "built", "activity_regularizer", "autocast", "jit_compile", "steps_per_execution", "rematerialize", "save", "export",
+        "dtype_policy", "variable_dtype", "input_dtype", "built", "activity_regularizer", "autocast", "jit_compile", "steps_per_execution", "rematerialize", "save", "export", "history", "stop_training", "train_function", "test_function", "predict_function",
     }),
     wraps_static="",
     framework="Keras",

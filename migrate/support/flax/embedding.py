@@ -16,6 +16,14 @@ def limit_norms(table, rows, max_norm, norm_type):
     table[...] = jax.lax.stop_gradient(jnp.where(used & (norm > max_norm), weight * (max_norm / (norm + 1e-7)), weight))
 
 
+def embedding_table(rngs, rows, width, padding_idx=None, weight=None, freeze=False):
+    """A random table whose padding row is zero, or a given one; a frozen table is no parameter."""
+    if weight is None:
+        weight = jax.random.normal(rngs.params(), (rows, width))
+        weight = weight if padding_idx is None else weight.at[padding_idx].set(0)
+    return Buffer(jnp.asarray(weight)) if freeze else nnx.Param(jnp.asarray(weight))
+
+
 class Embedding(nnx.Embed):
     """`nnx.Embed` with PyTorch's options: ids (*) -> (*, embedding_dim). The row of `padding_idx` is not trained."""
 
@@ -24,22 +32,20 @@ class Embedding(nnx.Embed):
 
     def __init__(
         self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False,
-        *, rngs,
+        _weight=None, _freeze=False, *, rngs,
     ):
         super().__init__(num_embeddings, embedding_dim, rngs=rngs)
         self.padding_idx = padding_idx if padding_idx is None else padding_idx % num_embeddings
         self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
-        if padding_idx is not None:
-            self.embedding[...] = self.embedding[...].at[padding_idx].set(0)
+        self.embedding = embedding_table(rngs, num_embeddings, embedding_dim, padding_idx, _weight, _freeze)
 
     @classmethod
     def from_pretrained(
         cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False, *, rngs=None
     ):
         """From a table (num_embeddings, embedding_dim); a frozen one is no parameter."""
-        layer = cls(*embeddings.shape, padding_idx, max_norm, norm_type, scale_grad_by_freq, rngs=rngs or nnx.Rngs(0))
-        layer.embedding = Buffer(jnp.asarray(embeddings)) if freeze else nnx.Param(jnp.asarray(embeddings))
-        return layer
+        options = padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze
+        return cls(*jnp.shape(embeddings), *options, rngs=rngs or nnx.Rngs(0))
 
     def __call__(self, input):
         if self.max_norm is not None:
@@ -57,8 +63,18 @@ class EmbeddingBag(nnx.Module):
         self.num_embeddings, self.embedding_dim, self.max_norm, self.norm_type = num_embeddings, embedding_dim, max_norm, norm_type
         self.scale_grad_by_freq, self.mode, self.include_last_offset = scale_grad_by_freq, mode, include_last_offset
         self.padding_idx = padding_idx if padding_idx is None else padding_idx % num_embeddings
-        weight = jax.random.normal(rngs.params(), (num_embeddings, embedding_dim)) if _weight is None else jnp.asarray(_weight)
-        self.weight = nnx.Param(weight if padding_idx is None or _weight is not None else weight.at[padding_idx].set(0))
+        self.weight = embedding_table(rngs, num_embeddings, embedding_dim, padding_idx, _weight)
+
+    @classmethod
+    def from_pretrained(
+        cls, embeddings, freeze=True, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean", sparse=False,
+        include_last_offset=False, padding_idx=None, *, rngs=None,
+    ):
+        """From a table (num_embeddings, embedding_dim); a frozen one is no parameter."""
+        options = max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx
+        layer = cls(*jnp.shape(embeddings), *options, rngs=rngs or nnx.Rngs(0))
+        layer.weight = embedding_table(None, 0, 0, weight=embeddings, freeze=freeze)
+        return layer
 
     def __call__(self, input, offsets=None, per_sample_weights=None):
         if self.max_norm is not None:

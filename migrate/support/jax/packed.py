@@ -17,7 +17,7 @@ class PackedSequence:
         steps, rows = np.nonzero(np.arange(sizes[0]) < sizes[:, None])
         data = jnp.asarray(data)
         self.padded = jnp.zeros((len(sizes), sizes[0], *data.shape[1:]), data.dtype).at[steps, rows].set(data)
-        self.lengths = jnp.asarray((sizes[:, None] > np.arange(sizes[0])).sum(0))
+        self.lengths = (sizes[:, None] > np.arange(sizes[0])).sum(0)
         if unsorted_indices is None and sorted_indices is not None:
             unsorted_indices = jnp.argsort(sorted_indices)
         self.sorted_indices, self.unsorted_indices = sorted_indices, unsorted_indices
@@ -39,8 +39,9 @@ class PackedSequence:
 
     @property
     def mask(self):
-        """(T, B): where a step belongs to its sequence."""
-        return jnp.arange(self.padded.shape[0])[:, None] < self.lengths
+        """(T, B): where a step belongs to its sequence; in numpy where the lengths are, so that they are known under jit."""
+        steps = np.arange(self.padded.shape[0])[:, None]
+        return steps < self.lengths
 
     @property
     def data(self):
@@ -55,13 +56,14 @@ class PackedSequence:
 
 def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
     """(T, B, *), or (B, T, *) with `batch_first`, and the B lengths."""
-    padded, lengths = jnp.swapaxes(input, 0, 1) if batch_first else jnp.asarray(input), jnp.asarray(lengths)
+    padded = jnp.swapaxes(input, 0, 1) if batch_first else jnp.asarray(input)
+    lengths = lengths if isinstance(lengths, jax.core.Tracer) else np.asarray(lengths)
     if enforce_sorted:
-        if not isinstance(lengths, jax.core.Tracer) and (jnp.diff(lengths) > 0).any():
+        if isinstance(lengths, np.ndarray) and (np.diff(lengths) > 0).any():
             raise ValueError("lengths must decrease: pass enforce_sorted=False to have the sequences sorted")
         return PackedSequence.tree_unflatten(None, (padded, lengths, None, None))
-    order = jnp.argsort(-lengths)
-    return PackedSequence.tree_unflatten(None, (padded[:, order], lengths[order], order, jnp.argsort(order)))
+    order = (-lengths).argsort()
+    return PackedSequence.tree_unflatten(None, (padded[:, order], lengths[order], order, order.argsort()))
 
 
 def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
@@ -77,7 +79,7 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     padded = jnp.pad(padded, [(0, total_length - padded.shape[0])] + [(0, 0)] * (padded.ndim - 1), constant_values=padding_value)
     if sequence.unsorted_indices is not None:
         padded, lengths = padded[:, sequence.unsorted_indices], lengths[sequence.unsorted_indices]
-    return jnp.swapaxes(padded, 0, 1) if batch_first else padded, lengths
+    return jnp.swapaxes(padded, 0, 1) if batch_first else padded, jnp.asarray(lengths)
 
 
 def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):
