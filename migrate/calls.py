@@ -70,7 +70,7 @@ def _keywords(row: Row, call: ast.Call, bound: Bound, placement: frozenset[ast.A
         elif name in REFUSED:
             if not _is_none(k.value):
                 return Refusal("MIG302", f"{row.torch}({name}=...): {REFUSED_WHY[name]}")
-        elif name not in DROPPED and not (row.kind == "layer" and name == "dtype"):
+        elif name not in DROPPED and not any(p.kind == "keywords" for p in row.parameters) and not (row.kind == "layer" and name == "dtype"):
             return Refusal("MIG302", f"{row.torch} has no argument `{name}` here")
     lost = [p.name for p in row.parameters if p.kind in ("positional", "keyword") and p.default is None and p.name not in bound.arguments]
     if lost:

@@ -61,12 +61,15 @@ def makes_object(variant: Variant) -> bool:
 
 def _holds_function(ctx: Context, node: ast.Call) -> bool:
     """Whether a plain function may stand where the layer stands: an attribute of its own, an element of a Sequential, called at once."""
+    at: ast.AST = node
     parent = ctx.source.parent(node)
+    while isinstance(parent, (ast.IfExp, ast.BoolOp)):
+        at, parent = parent, ctx.source.parent(parent)
     match parent:
         case ast.Assign(targets=[ast.Attribute() as target]):
             owner = ctx.class_of(node)
             return owner is not None and len(owner.assigned(target.attr)) == 1
-        case ast.Call() if parent.func is node:
+        case ast.Call() if parent.func is at:
             return True
         case ast.Call():
             row = ctx.resolve(parent.func)
