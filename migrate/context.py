@@ -128,7 +128,7 @@ class Context:
                     bound.add(name)
         free = {n for n in all_names([self.source.tree]) if n not in self.file.names.top.bindings and not hasattr(builtins, n)}
         stars = self.file.names.top.stars
-        return bound | {n for n in free if stars and not any(isinstance(self.unit.named(f"{s}.{n}"), Row) for s in stars)}
+        return bound | {n for n in free if stars and not (self.unit.by_star(self.file, n) or "").startswith("torch.")}
 
     def function_of(self, node: ast.AST) -> FunctionInfo | None:
         """The function that a node is in (the innermost definition, lambdas skipped)."""

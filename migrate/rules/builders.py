@@ -4,6 +4,7 @@ import ast
 from migrate.calls import Refusal, bind, choose, template_names
 from migrate.infer.engine import Inference
 from migrate.infer.kinds import Kind, refs
+from migrate.rules.example import Example
 from migrate.source.modules import ClassInfo, FunctionInfo, Unit
 from migrate.support.extract import Support, inherited_rngs
 from migrate.tables import Row, Variant
@@ -183,3 +184,31 @@ def becomes_module(inf: Inference, f: FunctionInfo, call: ast.Call) -> bool:
             case _:
                 return False
     return False
+
+
+EXAMPLES = (
+    Example(
+        "def block(d):\n    return nn.Linear(d, d)\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = block(3)\n",
+        "def block(d, *, rngs: nnx.Rngs):\n    return nnx.Linear(d, d, rngs=rngs)\n\n\nclass Net(nnx.Module):\n    def __init__(self, *, rngs: nnx.Rngs):\n        self.a = block(3, rngs=rngs)\n",
+        "def block(d):\n    return Linear(d, d)\n",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, d):\n        super().__init__()\n\n        def make(n):\n            return nn.Linear(n, n)\n\n        self.a = make(d)\n",
+        "        def make(n, *, rngs: nnx.Rngs):\n            return nnx.Linear(n, n, rngs=rngs)\n\n        self.a = make(d, rngs=rngs)\n", why="a nested function",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = Net.make(3)\n\n    @staticmethod\n    def make(n):\n        return nn.Linear(n, n)\n",
+        "        self.a = Net.make(3, rngs=rngs)\n\n    @staticmethod\n    def make(n, *, rngs: nnx.Rngs):\n        return nnx.Linear(n, n, rngs=rngs)\n",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, make=None):\n        super().__init__()\n        self.a = make(3)\n",
+        "        self.a = build(make, 3, rngs=rngs)\n", "        self.a = make(3)\n", why="a callee that may or may not take rngs",
+    ),
+    Example("async def make(n):\n    return nn.Linear(n, n)\n", "async def make(n, *, rngs: nnx.Rngs):\n", "async def make(n):\n"),
+    Example(
+        "def noise(x):\n    return x + torch.randn(3)\n\n\ndef twice(x):\n    return noise(noise(x))\n",
+        "def twice(x, *, rngs: nnx.Rngs):\n    return noise(noise(x, rngs=rngs), rngs=rngs)\n", "def twice(x):\n    return noise(noise(x))\n", why="functions that draw",
+    ),
+    Example("def width(n):\n    return 2 * n\n\n\nsize = width(3)\n"),
+    Example("def choose(names, make=print):\n    return [make(n) for n in names]\n", why="what is made is no module"),
+)

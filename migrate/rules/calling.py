@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from migrate.context import Context
 from migrate.edits import LAMBDA, Emitter, Piece
+from migrate.rules.example import Example
 
 
 def inplace(
@@ -119,3 +120,20 @@ def trailing_comma(tail: str) -> int:
                 return -1
         at += 1
     return -1
+
+
+BLOCK = "\n\nclass Block(nn.Module):\n    def __init__(self, n=1, width=1):\n        super().__init__()\n        self.a = nn.Linear(n, width)\n"
+EXAMPLES = (
+    Example(
+        "def f():\n    return Block(\n        3,\n        # the width\n        width=4,  # four\n    )\n" + BLOCK,
+        "    return Block(\n        3,\n        # the width\n        width=4,\n        rngs=rngs,  # four\n    )\n", why="comments and a trailing comma",
+    ),
+    Example("def f():\n    return Block(3, width=4,)\n" + BLOCK, "    return Block(3, width=4, rngs=rngs)\n"),
+    Example("def f(sizes):\n    return Block(*sizes)\n" + BLOCK, "    return Block(*sizes, rngs=rngs)\n"),
+    Example("def f(sizes):\n    return Block(n for n in sizes)\n" + BLOCK, "    return Block((n for n in sizes), rngs=rngs)\n", why="a generator without parentheses of its own"),
+    Example("def f():\n    return Block(\n        (3)\n    )\n" + BLOCK, "    return Block(\n        (3), rngs=rngs\n    )\n"),
+    Example("def f():\n    return Block(), Block(\n    )\n" + BLOCK, "    return Block(rngs=rngs), Block(\n    rngs=rngs)\n"),
+    Example("def f():\n    return Block(3)  # parenthesis: (\n" + BLOCK, "    return Block(3, rngs=rngs)  # parenthesis: (\n"),
+    Example("def f(x):\n    return print(\n        x,  # one\n    )\n"),
+    Example("def g(a, b=1):\n    return a + b\n\n\nprint(g(1, b=2,), g(\n    3,  # c\n))\n"),
+)

@@ -3,6 +3,7 @@ import ast
 
 from migrate.context import Context
 from migrate.diagnostics import CODES
+from migrate.rules.example import Example
 
 RULE = "comments"
 
@@ -27,3 +28,14 @@ def plan(ctx: Context) -> None:
                 places[at].append(text)
     for at, texts in places.items():
         ctx.plan.insert(at, "".join(texts), RULE, order=9)
+
+
+LEFT = "# MIG301 torch.frobnicate has no equivalent yet\n"
+EXAMPLES = (
+    Example("def f(x):\n    # about y\n    y = torch.frobnicate(x)\n    return y\n", jax=f"    # about y\n    {LEFT}    y = torch.frobnicate(x)\n", refused="MIG301"),
+    Example("def f(x):\n    y = (\n        1,\n        torch.frobnicate(x),\n    )\n    return y\n", jax=f"    {LEFT}    y = (\n        1,\n", refused="MIG301"),
+    Example("def f(x):\n\tif x:\n\t\treturn torch.frobnicate(x)\n", jax=f"\tif x:\n\t\t{LEFT}\t\treturn torch.frobnicate(x)\n", refused="MIG301", why="tabs"),
+    Example("def f(x): return torch.frobnicate(x)\n", jax="def f(x): import torch; return torch.frobnicate(x)\n", refused="MIG301", why="no line of its own for a comment"),
+    Example("# nothing of PyTorch\ndef f(x):\n    return x\n"),
+    Example("def f(x):\n    # MIG301 is not ours\n    return x\n"),
+)

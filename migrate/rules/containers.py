@@ -7,6 +7,7 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import Emitter, Piece
+from migrate.rules.example import Example
 from migrate.rules.state import renamed
 from migrate.tables import Row
 
@@ -36,3 +37,17 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         return Piece(f"setattr({owner}, {e.piece(name).text}, {e.piece(module).text})")
 
     ctx.edit(statement, build, RULE, why=func.attr)
+
+
+HEAD = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+EXAMPLES = (
+    Example(f'{HEAD}        self.add_module("conv1", nn.Linear(3, 3))\n', "        self.conv1 = nnx.Linear(3, 3, rngs=rngs)\n", "        self.conv1 = Linear(3, 3)\n"),
+    Example(
+        f'{HEAD}        for i in range(2):\n            self.add_module(f"block{{i}}", nn.Linear(3, 3))\n',
+        '            setattr(self, f"block{i}", nnx.Linear(3, 3, rngs=rngs))\n', '            setattr(self, f"block{i}", Linear(3, 3))\n',
+    ),
+    Example(f'{HEAD}        self.register_module(name="act", module=nn.ReLU())\n', jax="        self.act = "),
+    Example(f'{HEAD}        self.add_module("a.b", nn.ReLU())\n', jax='        setattr(self, "a.b", '),
+    Example('class Registry:\n    def add_module(self, name, module):\n        self.table[name] = module\n\n\nRegistry().add_module("a", print)\n'),
+    Example('def f(tree):\n    tree.add_module("a", 1)\n'),
+)

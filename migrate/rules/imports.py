@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from migrate.context import IMPORTS, Context
+from migrate.rules.example import Example
 from migrate.rules.modules import remove_statement
 from migrate.tables import Row
 
@@ -223,3 +224,26 @@ def _after_standard(ctx: Context, first: ast.stmt) -> ast.stmt | None:
             found = s
     return found
 
+
+EXAMPLES = (
+    Example(
+        "import torch.nn.functional as FF, os\nfrom torch import (  # names\n    Tensor,\n    cat,\n)\n\n\ndef f(x: Tensor):\n    return FF.relu(cat([x, x])), os.sep\n",
+        jax="import os\n\n\ndef f(x: jax.Array):\n    return jax.nn.relu(jnp.concatenate([x, x])), os.sep\n",
+    ),
+    Example("def f(x):\n    import torch.nn.functional as FF\n    from torch import sin\n    return FF.relu(sin(x))\n", jax="def f(x):\n    return jax.nn.relu(jnp.sin(x))\n"),
+    Example(
+        "from torch.nn import *\n\n\nclass Net(Module):\n    def __init__(self):\n        super().__init__()\n        self.a = Linear(3, 3)\n",
+        "class Net(nnx.Module):\n    def __init__(self, *, rngs: nnx.Rngs):\n        self.a = nnx.Linear(3, 3, rngs=rngs)\n",
+        "class Net(Module):\n    def __init__(self):\n        super().__init__()\n        self.a = Linear(3, 3)\n", why="a star import",
+    ),
+    Example(
+        "try:\n    from torch.nn import Identity\nexcept ImportError:\n    Identity = None\n\n\ndef f():\n    return Identity()\n",
+        jax="try:\n    pass\nexcept ImportError:\n    Identity = None\n", why="an import that may fail",
+    ),
+    Example("if True:\n    import torch.nn.functional as FF\n\n\ndef f(x):\n    return FF.relu(x)\n", jax="def f(x):\n    return jax.nn.relu(x)\n"),
+    Example("jnp = 5\nnnx = 'a'\n\n\ndef f(x):\n    return torch.sin(x) * jnp\n", jax="    return jnp_.sin(x) * jnp\n", why="names that clash"),
+    Example("def f(x):\n    return torch.frobnicate(x)\n", jax="def f(x):\n    import torch\n", refused="MIG301", why="what was left imports PyTorch where it runs"),
+    Example("x = torch.frobnicate(None)\n", refused="MIG301", why="at import"),
+    Example("import os\nfrom json import dumps as d\n\npath = os.path.join('a', d({}))\n"),
+    Example("import numpy as np\nfrom . import other\nfrom .other import thing\n\nprint(np.zeros(3), other, thing)\n"),
+)

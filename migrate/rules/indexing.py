@@ -6,6 +6,7 @@ Unchanged: every other index.
 import ast
 
 from migrate.context import Context
+from migrate.rules.example import Example
 
 RULE = "indexing"
 
@@ -16,3 +17,11 @@ def visit_subscript(ctx: Context, node: ast.Subscript) -> None:
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if any(ctx.kind(p).is_tensor and ctx.kind(p).dtype == "bool" for p in parts):
             ctx.report("MIG105", node, f"{ctx.source.segment(node)}: how many elements a mask selects depends on values")
+
+
+EXAMPLES = (
+    Example("def f(x: torch.Tensor):\n    return x[x > 0]\n", jax="    return x[x > 0]\n", why="reported: how many elements it gives depends on values"),
+    Example("def f(x: torch.Tensor, keep: torch.BoolTensor):\n    return x[keep, 0]\n", jax="    return x[keep, 0]\n"),
+    Example("def f(x, i):\n    return x[i] + x[1:, None] * x.shape[0]\n"),
+    Example("def f(table):\n    return table['a'][0]\n"),
+)

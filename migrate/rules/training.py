@@ -8,6 +8,7 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import Emitter, Piece
+from migrate.rules.example import Example
 from migrate.rules.state import fill
 
 RULE = "training"
@@ -35,3 +36,21 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
         return fill(ctx, text, self=e.piece(node.value))
 
     ctx.edit(node, build, RULE)
+
+
+HEAD = "class Net(nn.Module):\n    def forward(self, x):\n"
+EXAMPLES = (
+    Example(f"{HEAD}        if self.training:\n            return x\n        return x + 1\n", "        if not self.deterministic:\n            return x\n", "        if self.training:\n            return x\n"),
+    Example(f"{HEAD}        return x if not self.training else x + 1\n", "return x if self.deterministic else x + 1\n", "return x if not self.training else x + 1\n"),
+    Example(f"{HEAD}        return (lambda: self.training)() and x\n", "return (lambda: not self.deterministic)() and x\n", "return (lambda: self.training)() and x\n"),
+    Example(
+        "class Net(nn.Module):\n    def forward(this, x):\n        return F.dropout(x, 0.1, this.training)\n",
+        "dropout(x, p=0.1, training=not this.deterministic, rngs=this.rngs)", "dropout(x, p=0.1, training=this.training, rngs=this.rngs)", why="self under another name",
+    ),
+    Example("class Config:\n    def __init__(self):\n        self.training = True\n"),
+    Example("def f(config):\n    return config.training\n"),
+    Example(
+        "class Net(nn.Module):\n    def training(self):\n        return 1\n\n    def forward(self, x):\n        return self.training()\n", jax="        return self.training()\n", why="a method of that name",
+    ),
+    Example(f"{HEAD}        self.training = False\n        return x\n", refused="MIG308"),
+)

@@ -8,6 +8,7 @@ import ast
 from migrate.context import Context
 from migrate.edits import Piece
 from migrate.rules import calling, rngs
+from migrate.rules.example import Example
 from migrate.source.modules import ClassInfo, FunctionInfo
 
 RULE = "traversal"
@@ -42,3 +43,16 @@ def _apply(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
     builds = isinstance(callee, FunctionInfo) and callee.builds
     keywords = (f"rngs={rngs.stream(ctx, node)}",) if builds and ctx.target.threads_rngs else ()
     ctx.edit(node, lambda e: Piece(calling.inplace(ctx, e, node, func=name, first=(func.value,), keywords=keywords).text), RULE, why="apply")
+
+
+HEAD = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = nn.Linear(3, 3)\n"
+EXAMPLES = (
+    Example(f"{HEAD}        for m in self.modules():\n            print(m)\n", jax="        for m in modules(self):\n"),
+    Example(f"{HEAD}        for name, p in self.named_parameters():\n            print(name, p.shape)\n", jax="        for name, p in named_parameters(self):\n"),
+    Example(f"{HEAD}        self.n = len(list(self.parameters()))\n", jax="        self.n = len(list(parameters(self)))\n"),
+    Example(f"{HEAD}        self.apply(self._init)\n\n    def _init(self, m):\n        nn.init.zeros_(m.bias)\n", jax="        apply(self, self._init)\n"),
+    Example("class Site:\n    def modules(self):\n        return []\n\n\ndef f(site: Site):\n    return site.modules(), list(site.modules())\n"),
+    Example("def f(names):\n    return names.parameters(), names.apply(print)\n"),
+    Example("class Net(nn.Module):\n    def modules(self):\n        return []\n\n    def forward(self, x):\n        return self.modules()\n", jax="        return self.modules()\n", why="the class's own"),
+    Example("def f():\n    net = nn.Linear(3, 3)\n    return net.state_dict()\n", refused="MIG306"),
+)

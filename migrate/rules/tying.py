@@ -8,6 +8,7 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import Emitter, Piece
+from migrate.rules.example import Example
 from migrate.rules.state import state_of
 from migrate.source.modules import ClassInfo
 from migrate.tables import Row
@@ -57,3 +58,14 @@ def _shared(ctx: Context, e: Emitter, node: ast.Assign, a: Row, b: Row) -> Piece
     left = state_of(ctx, a).get(target.attr, target.attr).partition(":")[0].strip()
     right = state_of(ctx, b).get(value.attr, value.attr).partition(":")[0].strip()
     return Piece(f"{e.piece(target.value).text}.{left} = {e.piece(value.value).text}.{right}")
+
+
+HEAD = "class Net(nn.Module):\n    def __init__(self, other):\n        super().__init__()\n        self.table = nn.Embedding(5, 3)\n        self.head = nn.Linear(3, 5, bias=False)\n        self.b = nn.Linear(3, 5)\n"
+EXAMPLES = (
+    Example(f"{HEAD}        self.head.weight = self.table.weight\n", "        self.head = TiedLinear(self.table, self.head.bias)\n", "        self.head.weight = self.table.weight\n"),
+    Example(f"{HEAD}        self.table.weight = self.head.weight\n", "        self.head = TiedLinear(self.table, self.head.bias)\n", "        self.table.weight = self.head.weight\n", why="the other way round"),
+    Example(f"{HEAD}        self.b.weight = self.head.weight\n", "        self.b.kernel = self.head.kernel\n", "        self.b.weight = self.head.weight\n"),
+    Example("class Scale:\n    def __init__(self, other):\n        self.weight = 3\n        self.bias = other\n"),
+    Example("def f(person, other):\n    person.weight = 3\n    person.bias = other\n"),
+    Example(f"{HEAD}        self.other = other\n        self.head.weight = self.other.weight\n", refused="MIG304"),
+)

@@ -180,7 +180,7 @@ class Unit:
                     found = self.named(dotted)
                     if found is not None and not isinstance(found, str):
                         return found
-                return self._by_star(file, node.id)
+                return self.by_star(file, node.id)
             if len(bound) == 1 and bound[0].kind == "assign" and isinstance(bound[0].value, (ast.Name, ast.Attribute)) and file.names.dotted(bound[0].value):
                 return None  # an alias: a value, not the thing itself
         name = file.names.dotted(node)
@@ -188,7 +188,7 @@ class Unit:
             return self._attribute(file, node)
         return self.named(name) if name else None
 
-    def _by_star(self, file: FileInfo, name: str) -> str | None:
+    def by_star(self, file: FileInfo, name: str) -> str | None:
         """A name that only star imports of PyTorch can bind, or a builtin; None where another module may bind it."""
         stars = file.names.top.stars
         ours = [s for s in stars if s == "torch" or s.startswith("torch.")]

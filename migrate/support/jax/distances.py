@@ -10,7 +10,22 @@ from migrate.support.jax.reductions import vector_norm
 def normalize(input, p=2.0, dim=1, eps=1e-12):
     """x / max(|x|_p, eps) along `dim`."""
     norm = vector_norm(input, p, dim, keepdim=True)
-    return input / jnp.where(norm < eps, eps, norm)
+    return quotient(input, jnp.where(norm < eps, eps, norm))
+
+
+def quotient(x, length):
+    """x / length, whose derivative is exactly 0 where a number is divided by its own length."""
+
+    @jax.custom_jvp
+    def divide(x, length):
+        return x / length
+
+    @divide.defjvp
+    def tangent(primals, tangents):
+        y = divide(*primals)
+        return y, (tangents[0] - y * tangents[1]) / primals[1]
+
+    return divide(x, length)
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):

@@ -133,6 +133,8 @@ def matrix_rank(A, *, atol=None, rtol=None, hermitian=False):
 
 def pinv(A, *, atol=None, rtol=None, hermitian=False):
     """Pseudoinverse; singular values up to max(atol, rtol * the largest one) count as 0."""
+    if A.size == 0:
+        return jnp.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype)
 
     @jax.custom_jvp
     def invert(A, atol, rtol):

@@ -168,6 +168,9 @@ def vector_norm(input, ord=2, dim=None, keepdim=False):
     size = absolute(input)
     dim = tuple(dim) if isinstance(dim, (list, tuple)) else dim
     dim = None if dim == () or size.ndim == 0 else dim
+    axes = range(size.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    if ord != 0 and all(size.shape[i] == 1 for i in axes):  # one value: its own length, in the gradient too
+        return size if keepdim else jnp.squeeze(size, axis=dim)
     if ord in (float("inf"), float("-inf")):
         return (jnp.max if ord > 0 else jnp.min)(size, axis=dim, keepdims=keepdim)
     if ord == 0:
