@@ -51,6 +51,8 @@ CODES = _codes(
     Code("MIG106", "info", "An argument is no longer written to", "PyTorch changes the caller's tensor in place; here only the local name gets the new value.",
          "Return the value, if a caller outside this code relied on it."),
     Code("MIG107", "info", "Precision", "64-bit types are 32-bit in JAX by default.", "Set jax_enable_x64 if the values need it."),
+    Code("MIG109", "info", "Branch depends on data", "Python needs the value of an array to decide. That is right when run eagerly; `jax.jit` can't trace it.",
+         "Under jit use `jnp.where` or `jax.lax.cond`."),
     Code("MIG201", "warning", "May differ", "The target's operator is not quite PyTorch's; the message says how.", "Compare with `migrate check`."),
     Code("MIG202", "warning", "Kind assumed", "What the expression is could not be told from the code, and the rewrite depends on it.",
          "Add an annotation, then convert again."),

@@ -6,12 +6,15 @@ from typing import Any
 from migrate.context import Context
 from migrate.infer.engine import Inference
 from migrate.infer.kinds import refs
-from migrate.rules import containers, gradients, indexing, inplace, layers, leftovers, modules, noise, operators, picking, positional, reserved, rngs, state, static, training, traversal, tying
+from migrate.rules import branching, containers, gradients, indexing, inplace, layers, leftovers, modules, noise, operators, picking, positional, reserved, rngs, state, static, training, traversal, tying
 from migrate.source.modules import FunctionInfo, Unit
 from migrate.tables import Row
 
 Visit = Callable[[Context, Any], None]
 RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
+    ast.If: (branching.visit,),
+    ast.While: (branching.visit,),
+    ast.IfExp: (branching.visit,),
     ast.With: (gradients.visit_with, noise.visit_with),
     ast.AsyncWith: (gradients.visit_with, noise.visit_with),
     ast.Expr: (noise.visit_expr,),
