@@ -102,10 +102,36 @@ def convert_unit(unit: Unit, target: Target, support_name: str = SUPPORT) -> dic
     shared: dict[str, Any] = {"builders": builders, "building_lambdas": builders.lambdas, **driver.unit_facts(unit, inf)}
     contexts = {m: _context(unit, f, inf, target, support, support_name, dict(shared)) for m, f in unit.files.items()}
     for ctx in contexts.values():
-        driver.plan_file(ctx)
+        _planned(ctx)
     for ctx in contexts.values():
         driver.plan_classes(ctx)
-    return {m: emit(ctx) for m, ctx in contexts.items()}
+    return {m: _guarded(ctx) for m, ctx in contexts.items()}
+
+
+def _planned(ctx: Context) -> None:
+    """Plans a file; what a bug of ours stops half-way is left, and said."""
+    try:
+        driver.plan_file(ctx)
+    except RecursionError:
+        ctx.report("MIG503", ctx.source.tree, "the code is nested too deeply")
+    except BUGS as e:
+        ctx.report("MIG901", ctx.source.tree, f"planning failed: {type(e).__name__}: {e}")
+        ctx.plan.nodes.clear()
+        ctx.plan.texts.clear()
+
+
+BUGS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+
+
+def _guarded(ctx: Context) -> Conversion:
+    """A file's new text; one that a bug of ours stops is returned as it is, and the others go on."""
+    try:
+        return emit(ctx)
+    except RecursionError:
+        ctx.report("MIG503", ctx.source.tree, "the code is nested too deeply")
+    except BUGS as e:
+        ctx.report("MIG901", ctx.source.tree, f"emitting failed: {type(e).__name__}: {e}")
+    return Conversion(ctx.source.text, {}, tuple(sorted(ctx.diagnostics)), ctx.source.filename)
 
 
 def _context(unit: Unit, file: FileInfo, inf: Inference, target: Target, support: Support, name: str, shared: dict[str, Any]) -> Context:

@@ -9,6 +9,7 @@ import ast
 from migrate.context import Context
 from migrate.edits import Emitter, Piece, piece, required
 from migrate.infer.kinds import Kind, refs
+from migrate.rules.example import Example
 from migrate.rules.layers import qualified
 from migrate.source.modules import ClassInfo
 from migrate.tables import Row, state_axes
@@ -150,6 +151,8 @@ def _unknown_layer(ctx: Context, node: ast.Attribute, bare: bool) -> None:
 def array(ctx: Context, e: Emitter, node: ast.Attribute) -> Piece:
     """The array that a variable holds, in PyTorch's layout."""
     name, axes = _native_state(ctx, node) or (renamed(ctx, node.value, node.attr), None)
+    if axes == MIXED:
+        return Piece(f"{ctx.name('torch_weight' if node.attr == 'weight' else 'bias_of')}({e.piece(node.value).text})")
     return transposed(fill(ctx, ctx.target.read, v=Piece(f"{e.piece(node.value).at(17)}.{name}")), axes)
 
 
@@ -280,6 +283,26 @@ def write(ctx: Context, e: Emitter, variable: ast.Attribute, value: Piece, templ
     native = _native_state(ctx, variable)
     name, axes = native if native is not None else (renamed(ctx, variable.value, variable.attr), None)
     held = Piece(f"{e.piece(variable.value).at(17)}.{name}")
+    if axes == MIXED:
+        ctx.report("MIG304", variable, f"{ctx.source.segment(variable)}: which layer this is could not be told, and layers keep their weights in different layouts")
+        return fill(ctx, ctx.target.write, v=Piece(f"{ctx.name(variable.attr + '_of')}({e.piece(variable.value).text})"), x=value)
     if axes is not None and axes != tuple(range(len(axes))):
         value = Piece(f"{value.at(17)}.T") if axes == tuple(reversed(range(len(axes)))) else Piece(f"{value.at(17)}.transpose{axes}")
     return fill(ctx, template or ctx.target.write, v=held, x=value)
+
+
+HEAD = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3))\n        self.register_buffer('b', torch.ones(3))\n        self.a = nn.Linear(3, 4)\n\n    def forward(self, x):\n"
+EXAMPLES = (
+    Example(f"{HEAD}        return torch.exp(self.w) + x * self.w\n", "        return jnp.exp(self.w[...]) + x * self.w\n", "        return jnp.exp(self.w.value) + x * self.w.value\n"),
+    Example(f"{HEAD}        self.b = self.b * 0.9\n        return self.b[:2]\n", "        self.b[...] = self.b * 0.9\n        return self.b[:2]\n", "        self.b.assign(self.b.value * 0.9)\n        return self.b.value[:2]\n"),
+    Example(f"{HEAD}        old = self.b\n        self.b = x.mean(0)\n        return old\n", "        old = self.b[...]\n        self.b.set_value(jnp.mean(x, axis=0))\n        return old\n", "        old = self.b.value\n", why="bound anew"),
+    Example(f"{HEAD}        return F.linear(x, self.a.weight), self.a.weight.t()\n", "        return x @ self.a.kernel[...], self.a.kernel[...]\n", "        return x @ self.a.weight.value.T, self.a.weight.value.T\n"),
+    Example(f"{HEAD}        return self.w is None, self.w.shape\n", jax="        return self.w is None, self.w.shape\n", why="the variable itself will do"),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, names):\n        super().__init__()\n        for n in names:\n            self.register_buffer(n, torch.zeros(3), persistent=False)\n        self.register_parameter('none', None)\n",
+        "            setattr(self, n, Buffer(jnp.zeros((3,)), persistent=False))\n        self.none = nnx.data(None)\n", "            setattr(self, n, Buffer(jnp.zeros((3,)), persistent=False))\n        self.none = None\n",
+    ),
+    Example("class Plain:\n    def __init__(self):\n        self.w = 3\n        self.b = [1]\n\n    def go(self):\n        self.b = self.b * 2\n        return self.w\n"),
+    Example("def f(layer, name):\n    layer.register_buffer(name, None)\n"),
+    Example("class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.w = nn.Parameter()\n", refused="MIG302"),
+)
