@@ -11,6 +11,7 @@ from migrate.context import Context
 from migrate.edits import Emitter, Piece
 from migrate.infer.kinds import UNKNOWN, Kind, refs
 from migrate.rules import calling, rngs
+from migrate.rules.example import Example
 from migrate.rules.operators import forget, only_placement
 from migrate.rules.shaping import in_shape
 from migrate.support.extract import inherited_rngs
@@ -215,3 +216,34 @@ def only_called(ctx: Context, target: ast.Attribute) -> bool:
             continue
         return False
     return True
+
+
+HEAD = "class Net(nn.Module):\n    def __init__(self, n=4):\n        super().__init__()\n"
+EXAMPLES = (
+    Example(f"{HEAD}        self.a = nn.Linear(3, n, bias=False)\n", "        self.a = nnx.Linear(3, n, use_bias=False, rngs=rngs)\n", "        self.a = Linear(3, n, bias=False)\n"),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, norm_layer=nn.BatchNorm2d):\n        super().__init__()\n        self.norm = norm_layer(3)\n",
+        "    def __init__(self, norm_layer=BatchNorm2d, *, rngs: nnx.Rngs):\n        self.norm = norm_layer(3, rngs=rngs)\n",
+        "    def __init__(self, norm_layer=BatchNorm2d):\n        super().__init__()\n        self.norm = norm_layer(3)\n", why="a layer as a value",
+    ),
+    Example(f"{HEAD}        self.norm = partial(nn.LayerNorm, eps=1e-6)(n)\n", "        self.norm = partial(LayerNorm, eps=1e-6)(n, rngs=rngs)\n", "        self.norm = partial(LayerNorm, eps=1e-6)(n)\n"),
+    Example(
+        f"{HEAD}        self.conv = nn.Conv2d(\n            3, 4,\n            kernel_size=3,  # odd\n            padding=1,\n        )\n",
+        "        self.conv = Conv2d(\n            3, 4,\n            kernel_size=3,  # odd\n            padding=1,\n            rngs=rngs,\n        )\n",
+        "        self.conv = Conv2d(\n            3, 4,\n            kernel_size=3,  # odd\n            padding=1,\n        )\n",
+    ),
+    Example("def f(m: nn.Module) -> bool:\n    return isinstance(m, (nn.Conv2d, nn.Linear))\n", "    return isinstance(m, (Conv2d, nnx.Linear))\n", "    return isinstance(m, (Conv2d, Linear))\n"),
+    Example(
+        "class Head(nn.Linear):\n    def __init__(self, n: int):\n        super().__init__(n, 10)\n\n    def forward(self, x):\n        return super().forward(x) * 2\n",
+        "class Head(Linear):\n    def __init__(self, n: int, *, rngs: nnx.Rngs):\n        super().__init__(n, 10, rngs=rngs)\n\n    def __call__(self, x):\n        return super().__call__(x) * 2\n",
+        "class Head(Linear):\n    def __init__(self, n: int):\n        super().__init__(n, 10)\n\n    def call(self, x):\n        return super().call(x) * 2\n",
+    ),
+    Example(f"{HEAD}        self.a = nn.Linear(*[3, n], device=None)\n", "        self.a = Linear(*[3, n], rngs=rngs)\n", "        self.a = Linear(*[3, n])\n", why="arguments that are not known"),
+    Example(
+        "def f(n):\n    layers = [nn.Linear(n, n) for _ in range(3)]\n    return nn.Sequential(*layers)\n",
+        "    layers = [nnx.Linear(n, n, rngs=rngs) for _ in range(3)]\n    return nnx.Sequential(*layers)\n", "    return Sequential(*layers)\n",
+    ),
+    Example("class Linear:\n    def __init__(self, a, b):\n        self.a = a\n\n\nlayer = Linear(3, 4)\n"),
+    Example("def Conv2d(n):\n    return n\n\n\nprint(Conv2d(3), isinstance(3, int))\n"),
+    Example("layer = nn.Frobnicate(3)\n", refused="MIG301"),
+)

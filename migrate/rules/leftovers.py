@@ -9,6 +9,7 @@ from migrate.context import Context
 from migrate.edits import Piece
 from migrate.infer.annotations import TRANSPARENT
 from migrate.infer.calls import PYTHON_METHODS
+from migrate.rules.example import Example
 from migrate.rules.imports import is_torch
 from migrate.rules.noise import CONTEXTS, DECORATORS
 from migrate.tables import Row
@@ -104,3 +105,15 @@ def _in_annotation(ctx: Context, node: ast.AST) -> bool:
 
 
 __all__ = ["Row", "refuse", "visit_call", "visit_value"]
+
+
+EXAMPLES = (
+    Example("def f(x):\n    return torch.frobnicate(x)\n", jax="    import torch\n    # MIG301 torch.frobnicate has no equivalent yet\n    return torch.frobnicate(x)\n", refused="MIG301"),
+    Example("def f(x: torch.cuda.Stream):\n    return x\n", jax="def f(x: object):\n    return x\n", why="an annotation names nothing that runs"),
+    Example("def f(x: torch.Tensor):\n    return x.frobnicate(3)\n", jax="    # MIG301 Tensor.frobnicate has no equivalent yet\n", refused="MIG301"),
+    Example("def f(net):\n    return torch.optim.Adam(net)\n", refused="MIG307"),
+    Example("class Work(torch.autograd.Function):\n    pass\n", refused="MIG306"),
+    Example("def f(x):\n    return torch.distributed.all_reduce(x)\n", refused="MIG306"),
+    Example("def f(names):\n    return names.foo_(), names.cuda\n"),
+    Example("class optim:\n    Adam = 3\n\n\nprint(optim.Adam)\n"),
+)

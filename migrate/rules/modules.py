@@ -8,6 +8,7 @@ import ast
 from migrate.context import Context
 from migrate.edits import Piece
 from migrate.rules import calling, reserved
+from migrate.rules.example import Example
 from migrate.rules.layers import qualified
 from migrate.source.modules import ClassInfo, FunctionInfo
 from migrate.source.text import Source
@@ -336,3 +337,42 @@ def _siblings(ctx: Context, statement: ast.stmt) -> list[ast.stmt]:
         if isinstance(body, list) and statement in body:
             return body
     return [statement]
+
+
+EXAMPLES = (
+    Example(
+        "class Net(nn.Module):\n    def __init__(\n        self,\n        a: int = 3,  # width\n        *,\n        b=(1, 2),\n        **kw,\n    ):\n"
+        "        super(Net, self).__init__()\n        self.a = nn.Linear(a, a)\n\n    def forward(self, x):\n        return self.a(x)\n",
+        "        a: int = 3,  # width\n        *,\n        b=(1, 2),\n        rngs: nnx.Rngs,\n        **kw,\n    ):\n        self.a = nnx.Linear(a, a, rngs=rngs)\n\n    def __call__(self, x):\n",
+        "        super(Net, self).__init__()\n        self.a = Linear(a, a)\n\n    def call(self, x):\n", why="a list on several lines",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, a, b=(1 + 2), ): super().__init__(); self.a = nn.Linear(a, b)\n    def forward(self, x): return self.a.forward(x)\n",
+        "    def __init__(self, a, b=(1 + 2), *, rngs: nnx.Rngs, ): pass; self.a = nnx.Linear(a, b, rngs=rngs)\n    def __call__(self, x): return self.a(x)\n",
+        "    def __init__(self, a, b=(1 + 2), ): super().__init__(); self.a = Linear(a, b)\n    def call(self, x): return self.a(x)\n", why="bodies on one line",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, a=(\n        3  # three\n    )  # end\n    ):\n        super().__init__()\n        self.a = nn.Linear(a, a)\n",
+        "    def __init__(self, a=(\n        3  # three\n    ),\n    *,\n    rngs: nnx.Rngs,  # end\n    ):\n",
+    ),
+    Example(
+        "class A(nn.Module):\n    # about forward\n    def forward(self, x):\n        return x\n\n\nclass B(A): pass\n\n\nclass C(B):\n    def forward(self, x):\n        return super().forward(x) + A.forward(self, x)\n",
+        "class A(nnx.Module):\n    def __init__(self, *, rngs: nnx.Rngs):\n        pass\n\n    # about forward\n    def __call__(self, x):\n        return x\n\n\nclass B(A): pass\n\n\n"
+        "class C(B):\n    def __call__(self, x):\n        return super().__call__(x) + A.__call__(self, x)\n",
+        "class A(Module):\n    # about forward\n    def call(self, x):\n        return x\n\n\nclass B(A): pass\n\n\nclass C(B):\n    def call(self, x):\n        return super().call(x) + A.call(self, x)\n",
+        why="classes without a constructor",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, *sizes):\n        nn.Module.__init__(self)\n        self.sizes = sizes\n\n\nclass Other(Net):\n    def __init__(self, *args, **kwargs):\n"
+        "        super().__init__(*args, **kwargs)\n",
+        "    def __init__(self, *sizes, rngs: nnx.Rngs):\n        self.sizes = sizes\n\n\nclass Other(Net):\n    def __init__(self, *args, rngs: nnx.Rngs, **kwargs):\n        super().__init__(*args, **kwargs, rngs=rngs)\n",
+        "        Module.__init__(self)\n",
+    ),
+    Example(
+        "class Mixin:\n    def __init__(self):\n        super().__init__()\n\n\nclass Net(Mixin, nn.Module):\n    def __init__(self):\n        super().__init__()\n",
+        "class Net(Mixin, nnx.Module):\n    def __init__(self, *, rngs: nnx.Rngs):\n        super().__init__()\n", "class Net(Mixin, Module):\n    def __init__(self):\n        super().__init__()\n",
+    ),
+    Example("class Net(nn.Module):\n    async def forward(self, x): return x\n", "    async def __call__(self, x): return x\n", "    async def call(self, x): return x\n"),
+    Example("class Plain:\n    def forward(self, x):\n        return x\n\n    def go(self):\n        return self.forward(3)\n"),
+    Example("def forward(x):\n    return x\n\n\nprint(forward(3))\n"),
+)

@@ -7,6 +7,7 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import Piece
+from migrate.rules.example import Example
 from migrate.rules.modules import remove_statement
 from migrate.tables import Row
 
@@ -144,3 +145,19 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
 def _own(ctx: Context, func: ast.Attribute) -> bool:
     ref = ctx.kind(func.value).ref
     return not isinstance(ref, (Row, type(None), frozenset)) and ref.method(func.attr) is not None
+
+
+EXAMPLES = (
+    Example(
+        "@torch.jit.script\ndef f(x):\n    with torch.inference_mode():\n        # inside\n        y = x\n        text = '''\n    kept\n        '''\n    return y, text\n",
+        jax="def f(x):\n    # inside\n    y = x\n    text = '''\n    kept\n        '''\n    return y, text\n", why="the block moves left, text in strings stays",
+    ),
+    Example("def f(x):\n    with torch.autocast('cuda'), open(x) as g:\n        return g\n", jax="    with open(x) as g:\n        return g\n"),
+    Example("def f(x):\n    with torch.no_grad(): return 3\n", jax="def f(x):\n    return 3\n"),
+    Example("torch.manual_seed(0)\ntorch.backends.cudnn.benchmark = True\na = 1\n", jax="\na = 1\n"),
+    Example("def f():\n    torch.manual_seed(0)\n", jax="def f():\n    pass\n", why="a body is not left empty"),
+    Example("def f(net: nn.Module):\n    net.to('cuda')\n    return torch.compile(net.cpu())\n", jax="    return net\n"),
+    Example("class Net(nn.Module):\n    @torch.jit.export\n    def other(self, x):\n        return x\n", jax="    def other(self, x):\n        return x\n"),
+    Example("def f(path):\n    with open(path) as g:\n        return g.read()\n"),
+    Example("def cache(f):\n    return f\n\n\n@cache\ndef g():\n    return 1\n"),
+)

@@ -13,6 +13,7 @@ from migrate.infer.calls import PYTHON_METHODS
 from migrate.infer.engine import ONLY_TENSOR
 from migrate.infer.kinds import Kind, refs
 from migrate.rules import rngs
+from migrate.rules.example import Example
 from migrate.rules.shaping import in_shape
 from migrate.tables import Row, Variant, holes
 
@@ -286,3 +287,24 @@ def _function_text(ctx: Context, text: str) -> Piece:
     from migrate.edits import precedence
 
     return Piece(out + text[at:], precedence(body))
+
+
+DEEP = " + ".join(["x"] * 3000)
+EXAMPLES = (
+    Example("def f(x: torch.Tensor, y):\n    return torch.cat([x, y], dim=1), x.view(2, -1), x.size(0), x.dtype == torch.float32\n",
+            jax="    return jnp.concatenate([x, y], axis=1), x.reshape(2, -1), x.shape[0], x.dtype == jnp.float32\n"),
+    Example("def f(x: torch.Tensor):\n    return torch.cat(\n        [x, x],  # both\n        dim=1,\n    )\n", jax="    return jnp.concatenate(\n        [x, x],  # both\n        axis=1,\n    )\n"),
+    Example('def f(x: torch.Tensor):\n    return f"{x.mean():.3f} {x.size(0)!r:>{x.dim()}}"\n', jax='    return f"{jnp.mean(x):.3f} {x.shape[0]!r:>{x.ndim}}"\n', why="inside an f-string"),
+    Example('def f(x: torch.Tensor):\n    é = "ünïcödé"; y = x.view(-1); return é, y.unsqueeze(0)\n', jax='    é = "ünïcödé"; y = x.reshape(-1); return é, jnp.expand_dims(y, 0)\n', why="text that is not ASCII before a call"),
+    Example("def f(x: torch.Tensor):\n    return -x.mean() ** 2, (x + 1).t() @ x, not x.any()\n", jax="    return -jnp.mean(x) ** 2, (x + 1).T @ x, not jnp.any(x)\n", why="parentheses where they are needed"),
+    Example("def f(x: torch.Tensor):\n    if (n := x.numel()) > 3 and (y := x.sum()) is not None:\n        return y + n\n", jax="    if (n := x.size) > 3 and (y := jnp.sum(x)) is not None:\n", why="walrus"),
+    Example(f"def f(x: torch.Tensor):\n    return torch.sin({DEEP})\n", jax=f"    return jnp.sin({DEEP})\n", why="3000 terms"),
+    Example("def f(x: 'torch.Tensor'):\n    return x.unsqueeze(0)\n", jax="    return jnp.expand_dims(x, 0)\n"),
+    Example("def f(x: torch.Tensor):\n    return [x.sum(i) for i in range(2)], (lambda t: t.unsqueeze(0))(x)\n", jax="    return [jnp.sum(x, axis=i) for i in range(2)], (lambda t: jnp.expand_dims(t, 0))(x)\n"),
+    Example("act = F.relu\n", jax="act = jax.nn.relu\n", why="a function as a value"),
+    Example("def f(text: str, names):\n    return text.split(','), text.upper().index('a'), names.copy()\n"),
+    Example("def cat(a, b):\n    return a + b\n\n\ny = cat([1], [2])\n"),
+    Example("def f(split, view):\n    return split(3), view(2, -1)\n"),
+    Example("def f(x: torch.Tensor):\n    return torch.add(x, 1, out=x)\n", refused="MIG302"),
+    Example("def f(x: torch.Tensor, size):\n    return torch.sum(x, *size)\n", refused="MIG305"),
+)

@@ -7,6 +7,7 @@ import ast
 
 from migrate.context import Context
 from migrate.infer.kinds import refs
+from migrate.rules.example import Example
 from migrate.source.modules import ClassInfo, FunctionInfo
 
 RULE = "reserved"
@@ -44,3 +45,22 @@ def names_of(ctx: Context, c: ClassInfo) -> dict[str, str]:
     """PyTorch's names of the modules and variables that are renamed in a class."""
     held = {n: [ctx.inf.kinds.get(a.target) for a in found] for n, found in c.attributes.items() if clashes(ctx, c, n)}
     return {n: n + "_" for n, kinds in held.items() if any(k is None or k.tag in ("module", "tensor", "unknown") for k in kinds)}
+
+
+EXAMPLES = (
+    Example(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.layers = nn.ModuleList([nn.Linear(3, 3)])\n\n    def build(self):\n        return self.layers[0]\n",
+        "        self.layers = nnx.List(", '    torch_names = {"layers": "layers_"}\n\n    def __init__(self):\n        super().__init__()\n        self.layers_ = ModuleList([Linear(3, 3)])\n\n'
+        "    def build_(self):\n        return self.layers_[0]\n",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.deterministic = True\n        self.register_buffer('input', torch.zeros(3))\n",
+        "        self.deterministic_ = True\n        self.input = Buffer(", "        self.deterministic = True\n        self.input_ = Buffer(",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.path = nn.Linear(3, 3)\n\n\ndef g(net: Net, other):\n    return net.path, other.path\n",
+        "    return net.path, other.path\n", "    return net.path_, other.path\n", why="from outside",
+    ),
+    Example("class Config:\n    def __init__(self):\n        self.layers = 3\n        self.name = 'a'\n\n    def build(self):\n        return self.layers\n"),
+    Example("def f(config):\n    return config.layers, config.build(), config.name\n"),
+)

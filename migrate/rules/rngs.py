@@ -9,6 +9,7 @@ import ast
 from migrate.context import Context
 from migrate.rules import calling
 from migrate.rules.builders import Builders
+from migrate.rules.example import Example
 from migrate.source.modules import ClassInfo, FunctionInfo
 
 RULE = "rngs"
@@ -78,3 +79,23 @@ def visit_lambda(ctx: Context, node: ast.Lambda) -> None:
         from migrate.rules.modules import add_parameter
 
         add_parameter(ctx, node, "rngs")
+
+
+EXAMPLES = (
+    Example(
+        "class Net(nn.Module):\n    def forward(self, x):\n        return x + torch.randn(3)\n",
+        "    def __init__(self, *, rngs: nnx.Rngs):\n        self.rngs = rngs.fork()\n\n    def __call__(self, x):\n        return x + jax.random.normal(self.rngs(), (3,))\n",
+        "        return x + jax.random.normal(self.rngs(), (3,))\n",
+    ),
+    Example(
+        "make = lambda: nn.Linear(3, 3)\nsizes = [lambda n, m=2: nn.Linear(n, m), lambda *a, **k: nn.Linear(*a, **k)]\n",
+        "make = lambda *, rngs: nnx.Linear(3, 3, rngs=rngs)\nsizes = [lambda n, m=2, *, rngs: nnx.Linear(n, m, rngs=rngs), lambda *a, rngs, **k: Linear(*a, **k, rngs=rngs)]\n",
+        "make = lambda: Linear(3, 3)\n",
+    ),
+    Example(
+        "class A(nn.Module):\n    def forward(self, x):\n        return x + torch.randn(3)\n\n\nclass B(A):\n    n = 3\n", "        self.rngs = rngs.fork()\n\n    def __call__(self, x):\n", "class B(A):\n    n = 3\n",
+        why="a subclass uses its base's stream",
+    ),
+    Example("def width(n):\n    return 2 * n\n\n\nsize = width(3)\n"),
+    Example("double = lambda n: 2 * n\nrngs = double(3)\n"),
+)

@@ -5,6 +5,7 @@ from migrate.calls import Bound, Filler
 from migrate.context import Context
 from migrate.edits import LAMBDA, Emitter, Piece
 from migrate.rules import calling
+from migrate.rules.example import Example
 from migrate.tables import Variant
 
 
@@ -55,3 +56,19 @@ def in_shape(ctx: Context, node: ast.Call, bound: Bound, variant: Variant, strea
         space = rest[: len(rest) - len(rest.lstrip())]
         return Piece(made.text[:at] + space + first[0] + ", " + rest.lstrip())
     return made if filler else None
+
+
+EXAMPLES = (
+    Example(
+        "def f():\n    return nn.Linear(\n        in_features=3,  # in\n        out_features=4,\n        bias=False,  # none\n    )\n",
+        "    return nnx.Linear(\n        3,  # in\n        4,\n        use_bias=False,  # none\n        rngs=rngs,\n    )\n",
+        "    return Linear(\n        in_features=3,  # in\n        out_features=4,\n        bias=False,  # none\n    )\n",
+    ),
+    Example("def f():\n    return nn.Linear(\n        3,\n        4)\n", "    return nnx.Linear(\n        3,\n        4, rngs=rngs)\n", "    return Linear(\n        3,\n        4)\n"),
+    Example(
+        "def f(x: torch.Tensor):\n    return torch.sum(\n        # all of it\n        x,\n        dim=1,  # rows\n    ).transpose(\n        0,\n        1,\n    )\n",
+        jax="    return jnp.sum(\n        # all of it\n        x,\n        axis=1,  # rows\n    ).swapaxes(\n        0,\n        1,\n    )\n",
+    ),
+    Example("def f(x):\n    return g(\n        x,  # one\n        2,\n    )\n\n\ndef g(a, b): return a\n"),
+    Example("x = max(\n    1,\n    2,  # two\n)\n"),
+)

@@ -8,6 +8,7 @@ import ast
 from migrate.context import Context
 from migrate.edits import Piece
 from migrate.infer.kinds import Kind
+from migrate.rules.example import Example
 from migrate.rules.state import fill
 from migrate.source.modules import ClassInfo
 
@@ -53,3 +54,19 @@ def _data_elsewhere(ctx: Context, owner: ClassInfo, target: ast.Attribute) -> bo
             if a.target is not target and (kind.tag in ("module", "tensor") or _holds_data(kind) or kind.is_unknown and is_none and a.value is not None):
                 return True
     return False
+
+
+HEAD = "class Net(nn.Module):\n    def __init__(self, norm=False):\n        super().__init__()\n"
+EXAMPLES = (
+    Example(
+        f"{HEAD}        if norm:\n            self.norm = nn.Linear(3, 3)\n        else:\n            self.norm = None\n",
+        "            self.norm = nnx.Linear(3, 3, rngs=rngs)\n        else:\n            self.norm = nnx.data(None)\n", "            self.norm = None\n",
+    ),
+    Example(f"{HEAD}        self.taps = [torch.zeros(3), torch.ones(3)]\n", "        self.taps = nnx.data([jnp.zeros((3,)), jnp.ones((3,))])\n", "        self.taps = [jnp.zeros((3,)), jnp.ones((3,))]\n"),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.cache = None\n        self.count = 0\n\n    def forward(self, x):\n        self.cache = x\n        return x\n",
+        "        self.cache = nnx.data(None)\n        self.count = 0\n", "        self.cache = None\n        self.count = 0\n",
+    ),
+    Example("class Plain:\n    def __init__(self):\n        self.a = None\n        self.b = [1, 2]\n\n    def go(self):\n        self.a = [3]\n"),
+    Example("def f(config):\n    config.sizes = [1, 2]\n    config.norm = None\n    return config\n"),
+)
