@@ -5,7 +5,7 @@ from migrate.calls import Refusal, bind, choose, template_names
 from migrate.infer.engine import Inference
 from migrate.infer.kinds import Kind, refs
 from migrate.rules.example import Example
-from migrate.source.modules import ClassInfo, FunctionInfo, Unit
+from migrate.source.modules import ClassInfo, FileInfo, FunctionInfo, Unit
 from migrate.support.extract import Support, inherited_rngs
 from migrate.tables import Row, Variant
 from migrate.targets.base import Target
@@ -28,6 +28,7 @@ class Builders:
             for f in file.functions:
                 f.builds = f.makes = f.name == "__init__" and f.owner is not None and f.owner.is_module
                 self._collect(f)
+            self._escaping(file)
             for node in file.source.nodes:
                 if isinstance(node, ast.Lambda) and self.inf.kinds.get(node, Kind("unknown")).tag == "factory":
                     self.lambdas.add(node)
@@ -36,11 +37,33 @@ class Builders:
             changed = False
             for f, calls in self._calls.items():
                 if not f.makes and f.name != "forward" and any(self._makes(c) or self._initialises(f, c) for c in calls):
-                    f.makes = f.builds = changed = True
+                    f.makes = changed = True
+                    self._takes(f)
                     for other in self._same_name(f):
                         other.makes = other.builds = True
                 if not f.builds and not _holds_stream(f) and any(self.how(c) or self._draws(f, c) for c in calls):
-                    f.builds = changed = True
+                    changed = self._takes(f) or changed
+
+    def _takes(self, f: FunctionInfo) -> bool:
+        """Has a function take `rngs`; one that is handed out uses that of the function around it. Whether that is news."""
+        while f.escapes and (outer := _around(f)) is not None:
+            f = outer
+        news = not f.builds and not _holds_stream(f)
+        f.builds = f.builds or news
+        return news
+
+    def _escaping(self, file: FileInfo) -> None:
+        """Finds the nested functions that are handed out."""
+        nested = {f.name: f for f in file.functions if f.owner is None and _around(f) is not None and self._result(f) not in ("module", "unknown", "factory", "class", "list", "none")}
+        for node in file.source.nodes:
+            if isinstance(node, ast.Name) and node.id in nested and isinstance(node.ctx, ast.Load):
+                parent, f = file.source.parents.get(node), self.inf.of(node).ref
+                if f is nested[node.id] and not (isinstance(parent, ast.Call) and parent.func is node):
+                    nested[node.id].escapes = True
+
+    def _result(self, f: FunctionInfo) -> str:
+        found = self.inf.returns.get(f)
+        return found.tag if found is not None else "none"
 
     def _collect(self, f: FunctionInfo) -> None:
         calls = []
@@ -151,6 +174,13 @@ class Builders:
         return False
 
 
+def _around(f: FunctionInfo) -> FunctionInfo | None:
+    """The function that a nested function is defined in."""
+    outer = f.file.source.enclosing(f.node, ast.FunctionDef, ast.AsyncFunctionDef)
+    found = f.file.by_node.get(outer) if outer is not None else None
+    return found if isinstance(found, FunctionInfo) else None
+
+
 def _holds_stream(f: FunctionInfo) -> bool:
     """Whether a method can use the stream that its module holds."""
     return f.owner is not None and f.owner.is_module and not f.is_static and not f.is_classmethod and f.name != "__init__"
@@ -203,6 +233,10 @@ EXAMPLES = (
     Example(
         "class Net(nn.Module):\n    def __init__(self, make=None):\n        super().__init__()\n        self.a = make(3)\n",
         "        self.a = build(make, 3, rngs=rngs)\n", "        self.a = make(3)\n", why="a callee that may or may not take rngs",
+    ),
+    Example(
+        "def setup():\n    def step(x):\n        return nn.Linear(3, 3)(x) * 2\n\n    return step\n",
+        "def setup(*, rngs: nnx.Rngs):\n    def step(x):\n        return nnx.Linear(3, 3, rngs=rngs)(x) * 2\n", "    def step(x):\n        return Linear(3, 3)(x) * 2\n", why="a nested function that is handed out",
     ),
     Example("async def make(n):\n    return nn.Linear(n, n)\n", "async def make(n, *, rngs: nnx.Rngs):\n", "async def make(n):\n"),
     Example(

@@ -47,7 +47,9 @@ def unit_facts(unit: Unit, inf: Inference) -> dict[str, Any]:
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2:
                 options = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
                 tested.update(r.torch for o in options if isinstance(r := unit.resolve(file, o), Row))
-    return {"tested_layers": tested, "attribute_uses": uses, "imported_names": imported, "opened_sequentials": _opened(unit, inf)}
+    return {"tested_layers": tested, "attribute_uses": uses, "imported_names": imported, "opened_sequentials": _opened(unit, inf),
+            "hooked_layers": any(isinstance(n, ast.Attribute) and n.attr in traversal.HOOKS for f in unit.files.values() for n in f.source.nodes),
+            "swapped_layers": any(isinstance(n, ast.Call) and _swaps(inf, n) for f in unit.files.values() for n in f.source.nodes)}
 
 
 def _opened(unit: Unit, inf: Inference) -> bool:
@@ -65,6 +67,14 @@ def _opened(unit: Unit, inf: Inference) -> bool:
     return False
 
 
+def _swaps(inf: Inference, node: ast.Call) -> bool:
+    """`setattr(parent, name, layer)`: the parent may be a Sequential, whose layers have numbers for names."""
+    if not isinstance(node.func, ast.Name) or node.func.id not in ("setattr", "getattr", "delattr") or len(node.args) < 2 or isinstance(node.args[1], ast.Constant):
+        return False
+    owner = inf.of(node.args[0])
+    return node.func.id == "setattr" and len(node.args) > 2 and inf.of(node.args[2]).tag == "module" or owner.tag == "module" and owner.ref is None
+
+
 def plan_file(ctx: Context) -> None:
     """Plans all edits of a file but those of its classes."""
     for node in ctx.source.nodes:  # statements before what they hold: a removed one takes its parts with it
@@ -76,6 +86,7 @@ def plan_file(ctx: Context) -> None:
                 modules.visit_function(ctx, info)
                 gradients.visit_function(ctx, info)
                 reserved.visit_function(ctx, info)
+                training.visit_function(ctx, info)
             noise.visit_decorators(ctx, node)
             continue
         for rule in RULES.get(type(node), ()):

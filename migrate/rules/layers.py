@@ -50,7 +50,7 @@ def _native(ctx: Context, node: ast.Call, row: Row) -> tuple[Bound, Variant] | N
     variant = choose(row, bound, ctx.target.name, ctx.kind)
     if isinstance(variant, Refusal) or variant.deviates:
         return None
-    if not makes_object(variant) and (row.torch in ctx.shared["tested_layers"] or not _holds_function(ctx, node)):
+    if not makes_object(variant) and (ctx.shared["hooked_layers"] or row.torch in ctx.shared["tested_layers"] or not _holds_function(ctx, node)):
         return None
     return bound, variant
 
@@ -168,7 +168,7 @@ def _container(ctx: Context, node: ast.Call, row: Row) -> None:
 
 def _plain_sequential(ctx: Context, node: ast.Call) -> bool:
     """A Sequential that is only called, and whose elements each return one tensor."""
-    if node.keywords or not node.args or SEQUENTIAL in ctx.shared["tested_layers"] or not all(_returns_tensor(ctx, a) for a in node.args):
+    if node.keywords or not node.args or ctx.shared["swapped_layers"] or SEQUENTIAL in ctx.shared["tested_layers"] or not all(_returns_tensor(ctx, a) for a in node.args):
         return False
     parent = ctx.source.parent(node)
     if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Attribute):
@@ -242,6 +242,10 @@ EXAMPLES = (
     Example(
         "def f(n):\n    layers = [nn.Linear(n, n) for _ in range(3)]\n    return nn.Sequential(*layers)\n",
         "    layers = [nnx.Linear(n, n, rngs=rngs) for _ in range(3)]\n    return nnx.Sequential(*layers)\n", "    return Sequential(*layers)\n",
+    ),
+    Example(
+        "def swap(net: nn.Module, block: nn.Module):\n    for name, child in net.named_children():\n        if isinstance(child, nn.ReLU):\n            setattr(net, name, nn.GELU())\n    return nn.Sequential(nn.Linear(3, 3), block)\n",
+        "    return Sequential(nnx.Linear(3, 3, rngs=rngs), block)\n", "    return Sequential(Linear(3, 3), block)\n", why="layers that are swapped by their names",
     ),
     Example("class Linear:\n    def __init__(self, a, b):\n        self.a = a\n\n\nlayer = Linear(3, 4)\n"),
     Example("def Conv2d(n):\n    return n\n\n\nprint(Conv2d(3), isinstance(3, int))\n"),

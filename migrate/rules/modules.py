@@ -4,6 +4,7 @@ Converted: `def forward(self, x)`, `super().__init__()`, a class without a const
 Unchanged: classes that are no modules, a `forward` outside a module.
 """
 import ast
+import re
 
 from migrate.context import Context
 from migrate.edits import Piece
@@ -320,6 +321,10 @@ def remove_statement(ctx: Context, statement: ast.stmt) -> None:
     start, end = src.span(statement)
     line_start, line_end = src.line_start(start), src.line_end(end)
     alone = not src.text[line_start:start].strip() and src.text[end:line_end].strip()[:1] in ("", "#")
+    following = re.match(r"[ \t]*;[ \t]*(?=[^\s#])", src.text[end:line_end])
+    if following and left:
+        ctx.plan.replace(start, end + following.end(), "", RULE)
+        return
     if not left or not alone:
         ctx.edit(statement, lambda e: Piece("pass" if alone or not left or True else ""), RULE)
         return
@@ -348,7 +353,7 @@ EXAMPLES = (
     ),
     Example(
         "class Net(nn.Module):\n    def __init__(self, a, b=(1 + 2), ): super().__init__(); self.a = nn.Linear(a, b)\n    def forward(self, x): return self.a.forward(x)\n",
-        "    def __init__(self, a, b=(1 + 2), *, rngs: nnx.Rngs, ): pass; self.a = nnx.Linear(a, b, rngs=rngs)\n    def __call__(self, x): return self.a(x)\n",
+        "    def __init__(self, a, b=(1 + 2), *, rngs: nnx.Rngs, ): self.a = nnx.Linear(a, b, rngs=rngs)\n    def __call__(self, x): return self.a(x)\n",
         "    def __init__(self, a, b=(1 + 2), ): super().__init__(); self.a = Linear(a, b)\n    def call(self, x): return self.a(x)\n", why="bodies on one line",
     ),
     Example(

@@ -1,6 +1,7 @@
 """Read the training state as the target keeps it.
 
-Converted: `if self.training`, `F.dropout(x, 0.1, self.training)`, `not self.training`.
+Converted: `if self.training`, `F.dropout(x, 0.1, self.training)`, `not self.training`. Where the mode is an argument of a call, `net.train(); net(x)` of a module
+that the same function makes is `net(x, training=True)`: the module that the function returns is in the mode that every other starts in.
 Unchanged: an attribute `training` of something that is no module, a method that is called `training`.
 Refused: writing `self.training`.
 """
@@ -8,8 +9,11 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import Emitter, Piece
+from migrate.rules import calling
 from migrate.rules.example import Example
+from migrate.rules.modules import remove_statement
 from migrate.rules.state import fill
+from migrate.source.modules import FunctionInfo
 
 RULE = "training"
 
@@ -38,6 +42,55 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
     ctx.edit(node, build, RULE)
 
 
+def visit_function(ctx: Context, f: FunctionInfo) -> None:
+    """The modes of the modules that a function makes for itself."""
+    if not ctx.target.call_mode or f.name == "__init__":
+        return
+    made = {t.id for s in f.node.body if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call) and ctx.kind(s.value).tag == "module" for t in s.targets if isinstance(t, ast.Name)}
+    for name in sorted(made):
+        uses = [n for n in ast.walk(f.node) if isinstance(n, ast.Name) and n.id == name]
+        modes = [m for n in uses if (m := _mode_of(ctx, f, n)) is not None]
+        calls = [p for n in uses if isinstance(p := ctx.source.parent(n), ast.Call) and p.func is n]
+        if any(mode for _, mode in modes) and calls and all(_is_plain(ctx, f, n) for n in uses):
+            _explicit(ctx, modes, calls)
+
+
+def _mode_of(ctx: Context, f: FunctionInfo, node: ast.Name) -> tuple[ast.Expr, bool] | None:
+    """The statement `node.train()` or `node.eval()` of a function's own body, and whether it is training."""
+    attribute = ctx.source.parent(node)
+    call = ctx.source.parent(attribute) if isinstance(attribute, ast.Attribute) and attribute.attr in ("train", "eval") else None
+    statement = ctx.source.parent(call) if isinstance(call, ast.Call) and not call.args and not call.keywords else None
+    if not isinstance(statement, ast.Expr) or not isinstance(attribute, ast.Attribute) or statement not in f.node.body:
+        return None
+    return statement, attribute.attr == "train"
+
+
+def _is_plain(ctx: Context, f: FunctionInfo, node: ast.Name) -> bool:
+    """Whether a use of a module can't depend on the mode it was left in: a call, a mode, an attribute that is read, a result."""
+    if ctx.source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda) is not f.node:
+        return False
+    parent = ctx.source.parent(node)
+    match parent:
+        case ast.Call():
+            return parent.func is node
+        case ast.Assign():
+            return node in parent.targets
+        case ast.Attribute():
+            return _mode_of(ctx, f, node) is not None or not isinstance(ctx.source.parent(parent), ast.Call)
+        case ast.Return():
+            return True
+    return isinstance(parent, ast.Tuple) and isinstance(ctx.source.parent(parent), ast.Return)
+
+
+def _explicit(ctx: Context, modes: list[tuple[ast.Expr, bool]], calls: list[ast.Call]) -> None:
+    for statement, _ in modes:
+        remove_statement(ctx, statement)
+    for call in calls:
+        before = [(ctx.source.start(s), mode) for s, mode in modes if ctx.source.start(s) < ctx.source.start(call)]
+        if before and max(before)[1]:
+            calling.insert_keyword(ctx, call, ctx.target.call_mode, RULE)
+
+
 HEAD = "class Net(nn.Module):\n    def forward(self, x):\n"
 EXAMPLES = (
     Example(f"{HEAD}        if self.training:\n            return x\n        return x + 1\n", "        if not self.deterministic:\n            return x\n", "        if self.training:\n            return x\n"),
@@ -47,6 +100,11 @@ EXAMPLES = (
         "class Net(nn.Module):\n    def forward(this, x):\n        return F.dropout(x, 0.1, this.training)\n",
         "dropout(x, p=0.1, training=not this.deterministic, rngs=this.rngs)", "dropout(x, p=0.1, training=this.training, rngs=this.rngs)", why="self under another name",
     ),
+    Example(
+        "def f(x):\n    net = nn.Linear(3, 3)\n    net.train()\n    y = net(x)\n    net.eval()\n    return net, y + net(x)\n", "    net.train()\n    y = net(x)\n",
+        "    net = Linear(3, 3)\n    y = net(x, training=True)\n    return net, y + net(x)\n", why="the mode of a call",
+    ),
+    Example("def f(step, x):\n    net = nn.Linear(3, 3)\n    net.train()\n    y = net(x)\n    return step(net, y)\n", keras="    net.train()\n    y = net(x)\n", why="another function is handed the module"),
     Example("class Config:\n    def __init__(self):\n        self.training = True\n"),
     Example("def f(config):\n    return config.training\n"),
     Example(

@@ -13,7 +13,8 @@ from migrate.source.modules import ClassInfo, FunctionInfo
 
 RULE = "traversal"
 WALKS = frozenset({"modules", "named_modules", "children", "named_children", "parameters", "named_parameters", "buffers", "named_buffers", "get_submodule", "get_parameter"})
-TRANSPARENT = frozenset({"state_dict", "load_state_dict", "zero_grad", "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook", "half", "double", "bfloat16", "_apply"})
+HOOKS = frozenset({"register_forward_hook", "register_forward_pre_hook"})
+TRANSPARENT = frozenset({"state_dict", "load_state_dict", "zero_grad", "register_full_backward_hook", "half", "double", "bfloat16", "_apply"})
 
 
 def visit_call(ctx: Context, node: ast.Call) -> None:
@@ -25,15 +26,58 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     if kind.tag != "module" or isinstance(kind.ref, ClassInfo) and kind.ref.method(func.attr) is not None:
         return
     if func.attr in WALKS and func.attr in ctx.support:
-        name = ctx.name(func.attr)
+        ordered = func.attr.replace("parameters", "torch_parameters")
+        name = ctx.name(ordered if ordered in ctx.support and _depends_on_axes(ctx, node) else func.attr)
         ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=name, first=(func.value,)), RULE, why=func.attr)
     elif func.attr == "apply" and len(node.args) == 1 and "apply" in ctx.support:
         _apply(ctx, node, func)
     elif func.attr in ("eval", "train") and not isinstance(ctx.source.parent(node), ast.Expr) and f"{func.attr}_mode" in ctx.support:
         name = ctx.name(f"{func.attr}_mode")
         ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=name, first=(func.value,)), RULE, why=func.attr)
-    elif func.attr in TRANSPARENT:
+    elif func.attr in HOOKS and func.attr in ctx.support and len(node.args) == 1 and not node.keywords:
+        name = ctx.name(func.attr)
+        ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=name, first=(func.value,)), RULE, why=func.attr)
+    elif func.attr in TRANSPARENT | HOOKS:
         ctx.refuse("MIG306", node, "PyTorch's machinery around modules has no counterpart here")
+
+
+def _depends_on_axes(ctx: Context, walk: ast.Call) -> bool:
+    """Whether a loop over parameters does something with one that the order of its axes matters to."""
+    loop: ast.AST | None = ctx.source.parent(walk)
+    while isinstance(loop, (ast.Call, ast.Starred)):
+        loop = ctx.source.parent(loop)
+    if not isinstance(loop, (ast.For, ast.comprehension)):
+        return False
+    held = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name) and ctx.kind(n).variable}
+    body = loop if isinstance(loop, ast.For) else ctx.source.parent(loop)
+    return any(isinstance(n, ast.Name) and n.id in held and isinstance(n.ctx, ast.Load) and _in_axes(ctx, n) for n in ast.walk(body or loop))
+
+
+def _in_axes(ctx: Context, node: ast.expr) -> bool:
+    """Whether a parameter, or its shape, is used axis by axis."""
+    parent = ctx.source.parent(node)
+    match parent:
+        case ast.Subscript():
+            return parent.value is node
+        case ast.Attribute(attr="data" | "shape"):
+            return _in_axes(ctx, parent)
+        case ast.Attribute():
+            call = ctx.source.parent(parent)
+            called = isinstance(call, ast.Call) and bool(call.args or call.keywords)
+            return parent.attr in ("T", "t") or called and parent.attr in BY_AXES or parent.attr == "size" and isinstance(call, ast.Call) and not called and _in_axes(ctx, call)
+        case ast.Call() if node in parent.args:
+            name = ctx.dotted(parent.func)
+            shaped = isinstance(parent.func, ast.Attribute) and parent.func.attr in ("view_as", "reshape_as", "view", "reshape", "expand_as", "matmul", "mm")
+            return shaped or name.startswith("torch.nn.init.") and name.rpartition(".")[2].rstrip("_").rpartition(".")[2] not in BY_ELEMENT
+        case ast.BinOp():
+            return isinstance(parent.op, ast.MatMult)
+        case ast.Assign():
+            return any(isinstance(t, (ast.Tuple, ast.List)) for t in parent.targets)
+    return False
+
+
+BY_ELEMENT = frozenset({"uniform", "normal", "trunc_normal", "constant", "zeros", "ones"})
+BY_AXES = frozenset("size view reshape flatten transpose permute sum mean norm std var amax amin max min argmax argmin index_select select narrow matmul mm unbind chunk split".split())
 
 
 def _apply(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
@@ -49,8 +93,12 @@ HEAD = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__
 EXAMPLES = (
     Example(f"{HEAD}        for m in self.modules():\n            print(m)\n", jax="        for m in modules(self):\n"),
     Example(f"{HEAD}        for name, p in self.named_parameters():\n            print(name, p.shape)\n", jax="        for name, p in named_parameters(self):\n"),
+    Example(f"{HEAD}        for p in self.parameters():\n            p.data.copy_(torch.arange(p.numel()).view(p.shape))\n", "        for p in torch_parameters(self):\n", "        for p in parameters(self):\n"),
+    Example(f"{HEAD}        for p in self.parameters():\n            nn.init.kaiming_normal_(p)\n", "        for p in torch_parameters(self):\n", why="what depends on the order of axes"),
     Example(f"{HEAD}        self.n = len(list(self.parameters()))\n", jax="        self.n = len(list(parameters(self)))\n"),
     Example(f"{HEAD}        self.apply(self._init)\n\n    def _init(self, m):\n        nn.init.zeros_(m.bias)\n", jax="        apply(self, self._init)\n"),
+    Example(f"{HEAD}        self.a.register_forward_hook(lambda m, args, out: out * 2)\n", jax="        register_forward_hook(self.a, lambda m, args, out: out * 2)\n"),
+    Example(f"{HEAD}        self.a.register_forward_hook(print, prepend=True)\n", refused="MIG306"),
     Example("class Site:\n    def modules(self):\n        return []\n\n\ndef f(site: Site):\n    return site.modules(), list(site.modules())\n"),
     Example("def f(names):\n    return names.parameters(), names.apply(print)\n"),
     Example("class Net(nn.Module):\n    def modules(self):\n        return []\n\n    def forward(self, x):\n        return self.modules()\n", jax="        return self.modules()\n", why="the class's own"),

@@ -16,7 +16,8 @@ MODULE_BASES = {"torch.jit.ScriptModule": MODULE, "pytorch_lightning.LightningMo
 
 @dataclass(eq=False)
 class FunctionInfo:
-    """A function or method. `owner` is its class. `makes`: makes modules; `builds`: takes `rngs`, as it makes modules or draws numbers."""
+    """A function or method. `owner` is its class. `makes`: makes modules; `builds`: takes `rngs`, as it makes modules or draws numbers.
+    `escapes`: a nested function that is handed out, and makes something else than modules: who calls it has no `rngs` to pass."""
 
     name: str
     node: FunctionNode
@@ -24,6 +25,7 @@ class FunctionInfo:
     owner: "ClassInfo | None" = None
     builds: bool = False
     makes: bool = False
+    escapes: bool = False
 
     @property
     def is_static(self) -> bool:

@@ -23,6 +23,7 @@ class Target:
     write: str  # template: `v` gets a value `x` of the same shape
     rebind: str  # template: `v` gets a value `x` of any shape and dtype
     training: str  # template: reads the training state of `self`
+    call_mode: str  # the argument of a call that trains, "" where only train() says it
     training_attribute: str  # class attribute that a class reading it needs, "" if none
     reserved: frozenset[str]  # attribute names that the framework owns
     wraps_static: str  # template around a static value of an attribute that also holds data, "" if not needed

@@ -19,6 +19,7 @@ KERAS = Target(
     write="v.assign(x)",
     rebind="v.assign(x)",
     training="self.training",
+    call_mode="training=True",
     training_attribute="",
     reserved=frozenset({
         "layers", "input", "output", "dtype", "name", "weights", "losses", "metrics", "path", "build", "variables", "trainable", "stateless_call", "loss", "optimizer", "inputs",

@@ -19,6 +19,7 @@ FLAX = Target(
     write="v[...] = x",
     rebind="v.set_value(x)",
     training="not self.deterministic",
+    call_mode="",
     training_attribute="deterministic = False",
     reserved=frozenset({"deterministic", "use_running_average"}),
     wraps_static="nnx.data(x)",

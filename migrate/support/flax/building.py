@@ -72,6 +72,31 @@ def parameters(module, recurse=True):
     return (p for _, p in named_parameters(module, recurse))
 
 
+class InTorchLayout(nnx.Param):
+    """A parameter in PyTorch's order of axes; what is written to it goes into the layer's own, `source`."""
+
+    def set_value(self, value, **index):
+        super().set_value(value, **index)
+        self.source.set_value(jnp.transpose(self[...], self.axes))
+
+
+def named_torch_parameters(module, recurse=True):
+    """`named_parameters`, each in PyTorch's order of axes."""
+    for path, value in named_parameters(module, recurse):
+        owner, _, name = path.rpartition(".")
+        owner = get_submodule(module, owner)
+        axes = owner.torch_state[name][1] if name in getattr(owner, "torch_state", {}) else axes_of(owner) if name == "weight" else None
+        if axes is not None:
+            turned = jnp.transpose(value[...], [axes.index(i) for i in range(len(axes))])
+            value = InTorchLayout(turned, source=value, axes=axes)
+        yield path, value
+
+
+def torch_parameters(module, recurse=True):
+    """`parameters`, each in PyTorch's order of axes."""
+    return (p for _, p in named_torch_parameters(module, recurse))
+
+
 def named_buffers(module):
     """(path, variable) for all state that is no parameter, with PyTorch's names."""
     for path, at in named_modules(module):

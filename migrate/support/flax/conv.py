@@ -8,7 +8,8 @@ from flax import nnx
 
 from migrate.support.flax.linear import uniform_param
 from migrate.support.flax.state import renamed
-from migrate.support.jax.conv import conv_transpose_nd
+from migrate.support.jax.conv import conv_nd, conv_transpose_nd
+from migrate.support.jax.padding import pad_nd
 from migrate.support.jax.windows import ntuple
 
 
@@ -43,6 +44,14 @@ class ConvNd(nnx.Conv):
     def __call__(self, input):
         channels = -1 - self.rank
         return jnp.moveaxis(super().__call__(jnp.moveaxis(input, channels, -1)), -1, channels)
+
+    def _conv_forward(self, input, weight, bias):
+        """The convolution by another weight, in PyTorch's layout, and another bias."""
+        padding = self.padding.lower() if isinstance(self.padding, str) else self.padding
+        if self.padding_mode != "zeros" and padding != "valid":
+            pairs = [(p, p) if isinstance(p, int) else p for p in padding]
+            input, padding = pad_nd(input, [a for pair in reversed(pairs) for a in pair], self.padding_mode), 0
+        return conv_nd(input, weight, bias, self.strides, padding, self.kernel_dilation, self.feature_group_count)
 
 
 class Conv1d(ConvNd):

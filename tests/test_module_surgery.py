@@ -1,0 +1,70 @@
+"""Modules that are built, changed or extended from outside: the converted one must compute the same."""
+import numpy as np
+import pytest
+import torch
+from converted import load
+
+HEAD = "import torch\nfrom torch import nn\n\n\n"
+TEXTS = {
+    "own weight into the layer's convolution": """
+class Net(nn.Conv2d):
+    def __init__(self):
+        super().__init__(2, 4, 3, padding=1, padding_mode="circular", groups=2)
+
+    def forward(self, x):
+        return self._conv_forward(x, self.weight * 2, self.bias)
+""",
+    "the same size by padding": """
+class Net(nn.Conv2d):
+    def __init__(self):
+        super().__init__(2, 4, (2, 3), padding="same", dilation=2)
+
+    def forward(self, x):
+        return self._conv_forward(x, self.weight - self.weight.mean(), None)
+""",
+    "layers that are swapped by name": """
+def swap(m):
+    for name, child in m.named_children():
+        if isinstance(child, nn.ReLU):
+            setattr(m, name, nn.GELU())
+        else:
+            swap(child)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(2, 3, 3), nn.Sequential(nn.ReLU(), nn.Conv2d(3, 2, 3)), nn.ReLU())
+        swap(self)
+
+    def forward(self, x):
+        return self.body(x)
+""",
+    "what is written to parameters in a loop": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(8, 3), nn.Conv1d(2, 3, 1)
+
+    def forward(self, x):
+        for i, (name, p) in enumerate(self.named_parameters()):
+            if name.endswith("weight"):
+                with torch.no_grad():
+                    p.copy_(torch.linspace(-1, i, p.numel()).view_as(p))
+        return self.a(x), self.b(x.mean(2))
+""",
+}
+
+
+@pytest.mark.parametrize("target", ["flax", "keras"])
+@pytest.mark.parametrize("kind", TEXTS)
+def test_same(kind, target):
+    namespace = {}
+    exec(HEAD + TEXTS[kind], namespace)
+    original = namespace["Net"]().eval()
+    x = torch.randn(3, 2, 7, 8)
+    converted = load(HEAD + TEXTS[kind], target, "Net", original)
+    want = original(x)
+    got = converted(x.numpy())
+    for a, b in zip(want, got, strict=True) if isinstance(want, tuple) else [(want, got)]:
+        np.testing.assert_allclose(np.asarray(b), a.detach().numpy(), atol=1e-5)
