@@ -97,8 +97,10 @@ class Context:
 
     def _allocate(self, wanted: str) -> str:
         existing = self._imported_as(IMPORTS[wanted]) if wanted in IMPORTS else None
-        if existing:
-            return existing
+        return existing or self.new_name(wanted)
+
+    def new_name(self, wanted: str) -> str:
+        """A name that nothing in the file has yet, like the wanted one."""
         if self._taken is None:
             self._taken = self._bound_names()
         name = wanted

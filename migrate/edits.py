@@ -89,6 +89,11 @@ class Piece:
     text: str
     precedence: int = ATOM
 
+    @classmethod
+    def of(cls, made: "Piece | str") -> "Piece":
+        """What an edit built, as a piece."""
+        return made if isinstance(made, Piece) else cls(made)
+
     def at(self, wanted: int) -> str:
         """The text, in parentheses where the place wants something tighter."""
         return self.text if self.precedence >= wanted else f"({self.text})"

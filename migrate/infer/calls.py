@@ -3,7 +3,8 @@ import ast
 
 from migrate.infer.engine import ONLY_TENSOR, Frame, Inference
 from migrate.infer.expressions import evaluate, iterate, returned
-from migrate.infer.kinds import BOOL, FLOAT, INT, MODULE, NUMBER, NUMPY, SHAPE, STR, TENSOR, UNKNOWN, Kind, join_all, refs
+from migrate.infer.kinds import BOOL, FLOAT, INT, MODULE, NAMED, NUMBER, NUMPY, SHAPE, STR, TENSOR, UNKNOWN, Kind, join_all, refs
+from migrate.infer.lookups import Lookup, lookup
 from migrate.source.modules import ClassInfo, FunctionInfo
 from migrate.tables import Row
 
@@ -235,6 +236,8 @@ def _container_method(receiver: Kind, name: str) -> Kind:
 def _imported(inf: Inference, frame: Frame, node: ast.Call, name: str, args: list[Kind], keywords: dict[str | None, Kind]) -> Kind:
     """Builtins and well-known library calls."""
     module, _, last = name.rpartition(".")
+    if name == "builtins.getattr" and (found := lookup(inf.unit, frame.file, node)) is not None:
+        return looked_up(found)
     if module == "builtins":
         return _builtin(inf, frame, last, args, keywords)
     if name in ("collections.OrderedDict", "easydict.EasyDict"):
@@ -258,6 +261,21 @@ def _imported(inf: Inference, frame: Frame, node: ast.Call, name: str, args: lis
     if name.startswith("torch."):
         return UNKNOWN
     return UNKNOWN
+
+
+def looked_up(found: Lookup) -> Kind:
+    """What `getattr(nn, name)` gives."""
+    if found.literal:
+        return row_kind(found.rows.get(found.literal))
+    layers = frozenset(r for r in found.rows.values() if r.kind == "layer")
+    return Kind("factory", ref=layers) if layers else UNKNOWN
+
+
+def row_kind(row: Row | None) -> Kind:
+    """What a row stands for as a value."""
+    if row is None:
+        return UNKNOWN
+    return NAMED.get(row.returns, UNKNOWN) if row.kind == "constant" else Kind("class" if row.kind == "layer" else "function", ref=row)
 
 
 def _builtin(inf: Inference, frame: Frame, name: str, args: list[Kind], keywords: dict[str | None, Kind]) -> Kind:
@@ -301,4 +319,7 @@ def _mapped(inf: Inference, function: Kind) -> Kind:
         return returned(function.ref, TENSOR)
     if isinstance(function.ref, ast.Lambda):
         return inf.of(function.ref.body)
+    if function.tag in ("class", "factory"):
+        made = [Kind("object" if isinstance(r, ClassInfo) and not r.is_module else "module", ref=r) for r in refs(function) if isinstance(r, (ClassInfo, Row))]
+        return join_all(made) if made else MODULE
     return UNKNOWN

@@ -5,6 +5,7 @@ from typing import Any
 
 from migrate.infer.engine import Frame, Inference, constant, usage
 from migrate.infer.kinds import BOOL, BOOL_TENSOR, FACTORY, FLOAT, INT, NAMED, NUMBER, STR, TENSOR, UNKNOWN, Kind, join, join_all
+from migrate.infer.lookups import lookup
 from migrate.source.modules import ClassInfo, FunctionInfo
 from migrate.tables import Row
 
@@ -255,6 +256,9 @@ def _conditional(inf: Inference, frame: Frame, node: ast.IfExp) -> Kind:
     narrow(inf, frame, node.test, False)
     b = evaluate(inf, frame, node.orelse)
     frame.env = before
+    found = lookup(inf.unit, frame.file, node.test, "hasattr")
+    if found is not None and found.literal:
+        return a if found.rows else b
     return join(a, b)
 
 

@@ -41,7 +41,7 @@ class Builders:
                     self._takes(f)
                     for other in self._same_name(f):
                         other.makes = other.builds = True
-                if not f.builds and not _holds_stream(f) and any(self.how(c) or self._draws(f, c) for c in calls):
+                if not f.builds and not _holds_stream(f) and any(self.how(c) or self._draws(f, c) or self.mapped(c) for c in calls):
                     changed = self._takes(f) or changed
 
     def _takes(self, f: FunctionInfo) -> bool:
@@ -96,7 +96,7 @@ class Builders:
         kind = self.inf.of(call.func)
         if kind.tag == "function" and isinstance(kind.ref, FunctionInfo):
             return kind.ref.makes
-        return bool(self.how(call))
+        return bool(self.how(call)) or self.mapped(call)
 
     def _initialises(self, f: FunctionInfo, call: ast.Call) -> bool:
         """Whether a call gives parameters their first values."""
@@ -121,7 +121,18 @@ class Builders:
 
     def how(self, call: ast.Call) -> str:
         """ "pass", "build" (through the support function) or "" """
-        kind = self.inf.of(call.func)
+        return self.how_kind(self.inf.of(call.func), call)
+
+    def mapped(self, call: ast.Call) -> bool:
+        """Whether `map` is given something that makes modules."""
+        f = self._holder.get(call)
+        file = f.file if f is not None else None
+        if not (isinstance(call.func, ast.Name) and call.func.id == "map" and len(call.args) > 1) or file is not None and self.unit.resolve(file, call.func) != "builtins.map":
+            return False
+        return self.how_kind(self.inf.of(call.args[0]), None) == "pass"
+
+    def how_kind(self, kind: Kind, call: ast.Call | None) -> str:
+        """The same, by what the callee is."""
         if kind.tag == "class" or kind.tag == "factory" and refs(kind):
             ways = {self._reference(r) for r in refs(kind)}
             if ways == {"pass"}:
@@ -131,7 +142,7 @@ class Builders:
             return "pass"
         if kind.tag == "function":
             return self._reference(kind.ref)
-        if kind.tag == "unknown" and self._may_build(call):
+        if kind.tag == "unknown" and call is not None and self._may_build(call):
             return "build"
         return ""
 
@@ -242,6 +253,10 @@ EXAMPLES = (
     Example(
         "def noise(x):\n    return x + torch.randn(3)\n\n\ndef twice(x):\n    return noise(noise(x))\n",
         "def twice(x, *, rngs: nnx.Rngs):\n    return noise(noise(x, rngs=rngs), rngs=rngs)\n", "def twice(x):\n    return noise(noise(x))\n", why="functions that draw",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        make = partial(nn.Linear, n)\n        self.a, self.b = map(make, (3, 4))\n",
+        "        self.a, self.b = map(partial(make, rngs=rngs), (3, 4))\n", "        self.a, self.b = map(make, (3, 4))\n", why="called by map",
     ),
     Example("def width(n):\n    return 2 * n\n\n\nsize = width(3)\n"),
     Example("def choose(names, make=print):\n    return [make(n) for n in names]\n", why="what is made is no module"),

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from migrate.context import IMPORTS, Context
+from migrate.rules import lookups
 from migrate.rules.example import Example
 from migrate.rules.modules import remove_statement
 from migrate.tables import Row
@@ -83,6 +84,9 @@ def plan(ctx: Context, used: Usage) -> None:
             first = node
         _shorten(ctx, node, gone)
     _add(ctx, first)
+    if tables := lookups.block(ctx):
+        at = _after_imports(ctx)
+        ctx.plan.insert(at, ("\n" if at else "") + tables, RULE, order=5)
 
 
 def _dotted(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias) -> str:
@@ -210,6 +214,18 @@ def _add(ctx: Context, first: ast.stmt | None) -> None:
         else:
             break
     ctx.plan.insert(at, ("\n" if at and at == src.line_end(0) and False else "") + text, RULE, order=-1)
+
+
+def _after_imports(ctx: Context) -> int:
+    """The end of the imports that open a file."""
+    at = 0
+    for s in ctx.source.tree.body:
+        doc = isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)
+        if doc or isinstance(s, (ast.Import, ast.ImportFrom)) or isinstance(s, ast.Try) and any(isinstance(b, (ast.Import, ast.ImportFrom)) for b in s.body):
+            at = ctx.source.line_end(ctx.source.end(s))
+        else:
+            break
+    return at
 
 
 def _after_standard(ctx: Context, first: ast.stmt) -> ast.stmt | None:

@@ -224,7 +224,7 @@ def _function_value(ctx: Context, node: ast.Name | ast.Attribute, row: Row) -> N
     if text is None:
         ctx.refuse("MIG301", node, f"{row.torch} as a value is not supported")
         return
-    ctx.edit(node, lambda e: _function_text(ctx, text), RULE, why=row.torch)
+    ctx.edit(node, lambda e: function_text(ctx, text), RULE, why=row.torch)
 
 
 def as_function(ctx: Context, row: Row) -> str | None:
@@ -277,7 +277,8 @@ def _with_defaults(row: Row, v: Variant, kept: list[str]) -> str:
     return ast.unparse(_Defaults(row, v, kept).visit(ast.parse(v.to, mode="eval").body))
 
 
-def _function_text(ctx: Context, text: str) -> Piece:
+def function_text(ctx: Context, text: str) -> Piece:
+    """A template without holes, its names imported."""
     body = ast.parse(text, mode="eval").body
     bound = {a.arg for a in body.args.args} if isinstance(body, ast.Lambda) else set()
     out, at = "", 0

@@ -7,6 +7,7 @@ A callee that may or may not make modules is called through the support function
 import ast
 
 from migrate.context import Context
+from migrate.edits import Piece
 from migrate.rules import calling
 from migrate.rules.builders import Builders
 from migrate.rules.example import Example
@@ -71,6 +72,10 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     elif how == "build":
         name, given = ctx.name("build"), stream(ctx, node)
         ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=name, first=(node.func,), keywords=(f"rngs={given}",)), RULE)
+    elif builders.mapped(node):
+        made, given, partial = node.args[0], stream(ctx, node), ctx.name("partial")
+        inner = ctx.plan.nodes.pop(made, None)
+        ctx.edit(made, lambda e: Piece(f"{partial}({Piece.of(inner.build(e) if inner else e.original(made)).text}, rngs={given})"), RULE, why="map")
 
 
 def visit_lambda(ctx: Context, node: ast.Lambda) -> None:

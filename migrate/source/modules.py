@@ -145,6 +145,7 @@ class Unit:
     table: Table
     files: dict[str, FileInfo] = field(default_factory=dict)
     subclasses: dict[ClassInfo, list[ClassInfo]] = field(default_factory=dict)
+    texts: set[str] | None = None  # the strings of all files that could be names, once asked for
 
     def add(self, source: Source, module: str = "", package: bool = False) -> FileInfo:
         """Indexes a file."""
