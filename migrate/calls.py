@@ -117,7 +117,7 @@ def _is_simple(node: ast.expr | list[ast.expr]) -> bool:
         return all(map(_is_simple, node))
     while isinstance(node, ast.Attribute):
         node = node.value
-    return isinstance(node, ast.Name) or _is_literal(node)
+    return isinstance(node, ast.Name) or is_literal(node)
 
 
 def _is_default(bound: Bound, name: str) -> bool:
@@ -131,19 +131,20 @@ def _holds(c: Condition, bound: Bound, kind_of: KindOf) -> bool:
     if c.literals:
         if given is None:
             return (bound.parameter(c.parameter).default or "") in c.literals
-        return isinstance(given, ast.expr) and _is_literal(given) and ast.unparse(given) in c.literals
+        return isinstance(given, ast.expr) and is_literal(given) and ast.unparse(given) in c.literals
     decided = predicate(c.predicate, given, bound.parameter(c.parameter).default, kind_of)
     return decided is not None and decided != c.negated
 
 
-def _is_literal(node: ast.expr) -> bool:
+def is_literal(node: ast.expr) -> bool:
+    """A constant, or a tuple of some."""
     match node:
         case ast.Constant():
             return True
         case ast.UnaryOp(op=ast.USub()):
-            return _is_literal(node.operand)
+            return is_literal(node.operand)
         case ast.Tuple() | ast.List():
-            return all(map(_is_literal, node.elts))
+            return all(map(is_literal, node.elts))
     return False
 
 
@@ -158,10 +159,10 @@ def predicate(name: str, given: ast.expr | list[ast.expr] | None, default: str |
             return None
         given = ast.parse(default, mode="eval").body
     if isinstance(given, list):
-        return name in ("tuple", "literal") if name != "literal" else all(map(_is_literal, given))
+        return name in ("tuple", "literal") if name != "literal" else all(map(is_literal, given))
     if name == "literal":
-        return _is_literal(given)
-    if _is_literal(given) or isinstance(given, (ast.Tuple, ast.List)):
+        return is_literal(given)
+    if is_literal(given) or isinstance(given, (ast.Tuple, ast.List)):
         return _literal_is(name, given)
     return _kind_is(name, kind_of(given))
 
@@ -263,6 +264,10 @@ class Filler:
             at = e
         made.append(self.text[at:])
         return Piece(_twice_turned("".join(made)) if ".T" in self.text else "".join(made), precedence(root))
+
+    def given(self, name: str, emitter: Emitter) -> str:
+        """The text of one argument."""
+        return self._hole(name, emitter).at(LAMBDA)
 
     def _is_dropped(self, name: str) -> bool:
         if name == "axes" and self.axes is not None:
