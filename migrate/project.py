@@ -73,7 +73,7 @@ def _convert(reach: Reach, starts: list[tuple[Path, str]], target: str, table: T
     left_out: dict[str, list[str]] = {}
     files: dict[Path, Conversion] = {}
     for m in modules.values():
-        source = read(m.path.read_bytes(), str(m.path))
+        source = m.source
         text, left_out[m.name] = trim(m, source)
         trimmed = source if m.whole else read(text, str(m.path))
         trimmed.newline, trimmed.encoding = source.newline, source.encoding

@@ -107,7 +107,7 @@ def _goes(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, used: U
     known = ctx.unit.named(dotted)
     if not places and isinstance(known, Row):
         return True
-    if f"{ctx.file.module}.{name}" in ctx.shared["imported_names"] and not isinstance(known, Row):
+    if f"{ctx.file.module}.{name}" in ctx.facts.imported_names and not isinstance(known, Row):
         return False  # another file imports it from here
     if is_torch(dotted):
         inner = bool(places) and "" not in places and node in ctx.source.tree.body

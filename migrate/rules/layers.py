@@ -50,7 +50,7 @@ def _native(ctx: Context, node: ast.Call, row: Row) -> tuple[Bound, Variant] | N
     variant = choose(row, bound, ctx.target.name, ctx.kind)
     if isinstance(variant, Refusal) or variant.deviates:
         return None
-    if not makes_object(variant) and (ctx.shared["hooked_layers"] or row.torch in ctx.shared["tested_layers"] or not _holds_function(ctx, node)):
+    if not makes_object(variant) and (ctx.facts.hooked_layers or row.torch in ctx.facts.tested_layers or not _holds_function(ctx, node)):
         return None
     return bound, variant
 
@@ -168,14 +168,14 @@ def _container(ctx: Context, node: ast.Call, row: Row) -> None:
 
 def _plain_sequential(ctx: Context, node: ast.Call) -> bool:
     """A Sequential that is only called, and whose elements each return one tensor."""
-    if node.keywords or not node.args or ctx.shared["swapped_layers"] or SEQUENTIAL in ctx.shared["tested_layers"] or not all(_returns_tensor(ctx, a) for a in node.args):
+    if node.keywords or not node.args or ctx.facts.swapped_layers or SEQUENTIAL in ctx.facts.tested_layers or not all(_returns_tensor(ctx, a) for a in node.args):
         return False
     parent = ctx.source.parent(node)
     if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Attribute):
         return only_called(ctx, parent.targets[0])
     if isinstance(parent, ast.Call) and isinstance(row := ctx.resolve(parent.func), Row) and row.torch == SEQUENTIAL:
         return True
-    return not ctx.shared["opened_sequentials"]
+    return not ctx.facts.opened_sequentials
 
 
 def _returns_tensor(ctx: Context, node: ast.expr) -> bool:
@@ -208,14 +208,8 @@ def _kind_returns_tensor(ctx: Context, kind: Kind) -> bool:
 
 
 def only_called(ctx: Context, target: ast.Attribute) -> bool:
-    """Whether an attribute is used in its file as `self.name(...)` only: not indexed, looped over, measured or passed on."""
-    for other, parent in ctx.shared["attribute_uses"].get(target.attr, ()):
-        if isinstance(parent, ast.Call) and parent.func is other or isinstance(other.ctx, ast.Store):
-            continue
-        if isinstance(parent, ast.Compare) and all(isinstance(o, (ast.Is, ast.IsNot)) for o in parent.ops):
-            continue
-        return False
-    return True
+    """Whether an attribute of this name is used as `self.name(...)` only: not indexed, looped over, measured or passed on."""
+    return target.attr not in ctx.facts.opened_attributes
 
 
 HEAD = "class Net(nn.Module):\n    def __init__(self, n=4):\n        super().__init__()\n"

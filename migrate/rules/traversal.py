@@ -7,13 +7,13 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import Piece
+from migrate.infer.facts import HOOKS
 from migrate.rules import calling, rngs
 from migrate.rules.example import Example
 from migrate.source.modules import ClassInfo, FunctionInfo
 
 RULE = "traversal"
 WALKS = frozenset({"modules", "named_modules", "children", "named_children", "parameters", "named_parameters", "buffers", "named_buffers", "get_submodule", "get_parameter"})
-HOOKS = frozenset({"register_forward_hook", "register_forward_pre_hook"})
 TRANSPARENT = frozenset({"state_dict", "load_state_dict", "zero_grad", "register_full_backward_hook", "half", "double", "bfloat16", "_apply"})
 
 

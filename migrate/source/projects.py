@@ -2,9 +2,10 @@
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
-from migrate.source.text import SourceError
+from migrate.source.text import Source, SourceError
 from migrate.source.text import read as read_text
 
 
@@ -14,7 +15,7 @@ class Module:
 
     name: str
     path: Path
-    tree: ast.Module
+    source: Source
     package: bool
     whole: bool = False
     needed: set[str] = field(default_factory=set)
@@ -22,6 +23,21 @@ class Module:
     binders: dict[str, list[ast.stmt]] = field(default_factory=dict)
     touchers: dict[str, list[ast.stmt]] = field(default_factory=dict)  # statements that change what a name holds
     stars: list[str] = field(default_factory=list)
+
+    @property
+    def tree(self) -> ast.Module:
+        """The parsed text."""
+        return self.source.tree
+
+    @cached_property
+    def nested(self) -> dict[str, str]:
+        """What the imports inside functions and other statements bind, to what; the outermost import of a name counts."""
+        found: dict[str, str] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                for name, dotted in _imports(self, node):
+                    found.setdefault(name, dotted)
+        return found
 
     def absolute(self, module: str | None, level: int) -> str:
         """The dotted name of a relative import."""
@@ -83,13 +99,13 @@ class Reach:
         if name in self.modules:
             return self.modules[name]
         try:
-            tree = read_text(path.read_bytes(), str(path)).tree
+            source = read_text(path.read_bytes(), str(path))
         except SourceError as e:
             self.unreadable[path] = e
             self._found[name] = None
             return None
-        module = Module(name, path, tree, path.name == "__init__.py")
-        for s in tree.body:
+        module = Module(name, path, source, path.name == "__init__.py")
+        for s in source.tree.body:
             for bound in _binds(s):
                 module.binders.setdefault(bound, []).append(s)
             for touched in _touches(s):
@@ -206,17 +222,22 @@ class Reach:
 
     def _module_of(self, module: Module, name: str) -> Module | None:
         """The local module that a name of a module is bound to."""
-        for s in ast.walk(module.tree) if name not in module.binders else module.binders[name]:
-            if isinstance(s, ast.Import):
-                for a in s.names:
-                    if (a.asname or a.name.partition(".")[0]) == name:
-                        return self.get(a.name if a.asname else name)
-            elif isinstance(s, ast.ImportFrom):
-                for a in s.names:
-                    if (a.asname or a.name) == name:
-                        base = module.absolute(s.module, s.level)
-                        return self.get(f"{base}.{a.name}" if base else a.name)
-        return None
+        if name not in module.binders:
+            dotted = module.nested.get(name)
+            return self.get(dotted) if dotted else None
+        return next((self.get(dotted) for s in module.binders[name] for bound, dotted in _imports(module, s) if bound == name), None)
+
+
+def _imports(module: Module, s: ast.AST) -> Iterator[tuple[str, str]]:
+    """(name, dotted name of what may be a module) for what an import statement binds."""
+    if isinstance(s, ast.Import):
+        for a in s.names:
+            first = a.name.partition(".")[0]
+            yield a.asname or first, a.name if a.asname else first
+    elif isinstance(s, ast.ImportFrom):
+        base = module.absolute(s.module, s.level)
+        for a in s.names:
+            yield a.asname or a.name, f"{base}.{a.name}" if base else a.name
 
 
 def _walk(statements: list[ast.stmt]) -> Iterator[ast.AST]:
