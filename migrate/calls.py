@@ -36,8 +36,8 @@ class Bound:
 KindOf = Callable[[ast.AST | None], Kind]
 
 
-def bind(row: Row, call: ast.Call, receiver: ast.expr | None, kind_of: KindOf, placement: frozenset[ast.AST] = frozenset()) -> Bound | Refusal:
-    """Which parameter each argument is. `placement`: `**` arguments that only say where a tensor lives."""
+def bind(row: Row, call: ast.Call, receiver: ast.expr | None, kind_of: KindOf, placement: frozenset[ast.AST] = frozenset(), complete: bool = True) -> Bound | Refusal:
+    """Which parameter each argument is. `placement`: `**` arguments that only say where a tensor lives. `complete`: all that are required must be there."""
     bound = Bound(row, receiver=receiver)
     positional = [p for p in row.parameters if p.kind == "positional"]
     variadic = next((p for p in row.parameters if p.kind == "variadic"), None)
@@ -52,10 +52,10 @@ def bind(row: Row, call: ast.Call, receiver: ast.expr | None, kind_of: KindOf, p
         single = len(rest) == 1 and not isinstance(rest[0], ast.Starred) and not kind_of(rest[0]).is_number and not kind_of(rest[0]).is_tensor
         single = single and not isinstance(rest[0], ast.Constant) and not (isinstance(rest[0], ast.UnaryOp) and isinstance(rest[0].operand, ast.Constant))
         bound.arguments[variadic.name] = rest[0] if single else rest
-    return _keywords(row, call, bound, placement)
+    return _keywords(row, call, bound, placement, complete)
 
 
-def _keywords(row: Row, call: ast.Call, bound: Bound, placement: frozenset[ast.AST]) -> Bound | Refusal:
+def _keywords(row: Row, call: ast.Call, bound: Bound, placement: frozenset[ast.AST], complete: bool) -> Bound | Refusal:
     names = {p.name for p in row.parameters}
     for k in call.keywords:
         if k in placement:
@@ -73,7 +73,7 @@ def _keywords(row: Row, call: ast.Call, bound: Bound, placement: frozenset[ast.A
         elif name not in DROPPED and not any(p.kind == "keywords" for p in row.parameters) and not (row.kind == "layer" and name == "dtype"):
             return Refusal("MIG302", f"{row.torch} has no argument `{name}` here")
     lost = [p.name for p in row.parameters if p.kind in ("positional", "keyword") and p.default is None and p.name not in bound.arguments]
-    if lost:
+    if lost and complete:
         return Refusal("MIG302", f"{row.torch} is called without `{lost[0]}`")
     for name in REFUSED & names:
         if name in bound.arguments and not _is_none(bound.arguments[name]):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from migrate.context import Context
-from migrate.rules import branching, containers, gradients, indexing, inplace, layers, leftovers, lookups, modules, noise, operators, partials, picking, positional, reserved, rngs, state, static, training, traversal, tying
+from migrate.rules import branching, containers, gradients, indexing, inplace, layers, leftovers, lookups, modules, noise, operators, partials, picking, positional, reserved, rngs, state, static, training, traversal, tying, unpacked
 from migrate.source.modules import FunctionInfo
 
 Visit = Callable[[Context, Any], None]
@@ -18,12 +18,12 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.Assign: (noise.visit_assign, inplace.visit_assign, tying.visit_assign, state.visit_assign, static.visit_assign),
     ast.AugAssign: (inplace.visit_augmented,),
     ast.Call: (
-        noise.visit_call, lookups.visit_call, partials.visit_call, state.visit_call, modules.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
+        noise.visit_call, lookups.visit_call, partials.visit_call, unpacked.visit_call, state.visit_call, modules.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
         positional.visit_call, leftovers.visit_call,
     ),
     ast.Attribute: (picking.visit_attribute, training.visit_attribute, state.visit_attribute, layers.visit_value, operators.visit_attribute, reserved.visit_attribute, leftovers.visit_value),
-    ast.Name: (layers.visit_value, operators.visit_name, leftovers.visit_value),
-    ast.Subscript: (picking.visit_subscript, inplace.visit_index, indexing.visit_subscript),
+    ast.Name: (state.visit_element, layers.visit_value, operators.visit_name, leftovers.visit_value),
+    ast.Subscript: (picking.visit_subscript, state.visit_element, inplace.visit_index, indexing.visit_subscript),
     ast.Lambda: (rngs.visit_lambda,),
 }
 

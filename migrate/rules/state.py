@@ -139,6 +139,15 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
     ctx.edit(node, build, RULE, why="variable")
 
 
+def visit_element(ctx: Context, node: ast.Name | ast.Subscript) -> None:
+    """An element of a ParameterList that is given to a library which takes arrays only."""
+    kind, call = ctx.kind(node), ctx.source.parent(node)
+    if not kind.variable or kind.optional or ctx.owned(node) or not isinstance(node.ctx, ast.Load) or not isinstance(call, ast.Call) or node not in call.args:
+        return
+    if ctx.dotted(call.func).partition(".")[0] in ("einops", "numpy"):
+        ctx.edit(node, lambda e: fill(ctx, ctx.target.read, v=e.original(node)), RULE, why="variable")
+
+
 def _unknown_layer(ctx: Context, node: ast.Attribute, bare: bool) -> None:
     """`m.weight` of a layer that is known at run time only: layers keep their weights under different names, in different layouts."""
     name = f"{node.attr}_of" if bare or node.attr == "bias" else "torch_weight"
@@ -301,6 +310,10 @@ EXAMPLES = (
     Example(
         "class Net(nn.Module):\n    def __init__(self, names):\n        super().__init__()\n        for n in names:\n            self.register_buffer(n, torch.zeros(3), persistent=False)\n        self.register_parameter('none', None)\n",
         "            setattr(self, n, Buffer(jnp.zeros((3,)), persistent=False))\n        self.none = nnx.data(None)\n", "            setattr(self, n, Buffer(jnp.zeros((3,)), persistent=False))\n        self.none = None\n",
+    ),
+    Example(
+        "import einops\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.all = nn.ParameterList([nn.Parameter(torch.zeros(3))])\n\n    def forward(self, x):\n        for p in self.all:\n            x = x + einops.repeat(p, 'd -> b d', b=2) + p\n        return x\n",
+        "            x = x + einops.repeat(p[...], 'd -> b d', b=2) + p\n", "            x = x + einops.repeat(p.value, 'd -> b d', b=2) + p\n", why="an element, given to a library",
     ),
     Example("class Plain:\n    def __init__(self):\n        self.w = 3\n        self.b = [1]\n\n    def go(self):\n        self.b = self.b * 2\n        return self.w\n"),
     Example("def f(layer, name):\n    layer.register_buffer(name, None)\n"),
