@@ -1,6 +1,7 @@
 """Converts a file with the local modules that it reaches, or a folder, and writes the result."""
 import ast
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from migrate.diagnostics import Diagnostic
 from migrate.pipeline import SUPPORT, Conversion, convert_unit, deep, target_named
+from migrate.source.datafiles import beside
 from migrate.source.modules import Unit
 from migrate.source.projects import Module, Reach
 from migrate.source.text import SourceError, read
@@ -51,6 +53,7 @@ def convert_path(path: str | Path, out_dir: str | Path, target: str = "flax", ro
                 raise OutputExists(f"{p} exists; use --force to replace it")
     for p, text in written.items():
         write_atomically(p, text)
+    written.update(_copied(texts, out))
     return Project(files, tuple(written), {p.name: t.decode() for p, t in written.items() if p.parent == out and p.stem.startswith(SUPPORT)})
 
 
@@ -87,6 +90,23 @@ def _convert(reach: Reach, starts: list[tuple[Path, str]], target: str, table: T
     for path, error in reach.unreadable.items():
         files[path] = Conversion(path.read_bytes().decode("utf-8", "replace"), {}, (Diagnostic(error.line or 1, error.column or 1, "MIG501", str(error), str(path)),), str(path))
     return files, modules
+
+
+def _copied(modules: Mapping[str, Module], out: Path) -> dict[Path, bytes]:
+    """Copies the data files that modules find beside themselves to the same places beside the output."""
+    copied: dict[Path, bytes] = {}
+    for m in modules.values():
+        folders = m.name.split(".")[: None if m.package else -1]
+        if not folders:
+            continue
+        top = m.path.parents[len(folders) - 1]
+        for p in beside(m.path, m.tree, top):
+            where = out / folders[0] / p.relative_to(top)
+            if not where.exists() or where.stat().st_mtime < p.stat().st_mtime:
+                where.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(p, where)
+            copied[where] = b""
+    return copied
 
 
 def _support_name(modules: Iterable[str]) -> str:

@@ -51,7 +51,7 @@ class Kind:
             return join_all(self.items)
         if self.is_tensor:
             return self.but(variable="", optional=False)
-        return {"shape": INT, "str": STR}.get(self.tag, UNKNOWN)
+        return {"shape": INT, "str": STR, "numpy": NUMPY}.get(self.tag, UNKNOWN)
 
     def but(self, **changes: Any) -> "Kind":
         """A copy with changes."""

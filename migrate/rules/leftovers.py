@@ -9,12 +9,14 @@ from migrate.context import Context
 from migrate.edits import Piece
 from migrate.infer.annotations import TRANSPARENT
 from migrate.infer.calls import PYTHON_METHODS
+from migrate.rules import calling
 from migrate.rules.example import Example
 from migrate.rules.imports import is_torch
 from migrate.rules.noise import CONTEXTS, DECORATORS
 from migrate.tables import Row
 
 RULE = "leftovers"
+LOAD = "torch.load"
 TRAINING = ("torch.optim", "torch.utils.data", "torch.utils.tensorboard")
 MACHINERY = ("torch.distributed", "torch.autograd", "torch.cuda", "torch.fx", "torch.onnx", "torch.jit", "torch._", "torch.ops", "torch.hub", "torch.library", "torch.quantization", "torch.ao")
 
@@ -24,11 +26,22 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     if ctx.owned(node) or node.func in ctx.removed or node in ctx.left or ctx.owned(ctx.source.parent(node)) and isinstance(ctx.source.parent(node), ast.Expr):
         return
     found = ctx.resolve(node.func)
-    if isinstance(found, str) and is_torch(found):
+    if found == LOAD:
+        _load(ctx, node)
+    elif isinstance(found, str) and is_torch(found):
         if not _covered(ctx, node.func):
             refuse(ctx, node, found)
     elif isinstance(node.func, ast.Attribute) and ctx.kind(node.func.value).is_tensor and found is None and not ctx.owned(node.func):
         _unknown_method(ctx, node, node.func)
+
+
+def _load(ctx: Context, node: ast.Call) -> None:
+    """PyTorch's own files are read by PyTorch."""
+    ctx.report("MIG201", node, "torch.load: left as it is; PyTorch must be there where this runs")
+    drop = [k for k in node.keywords if k.arg == "map_location"]
+    ctx.removed.update(n for k in drop for n in ast.walk(k))
+    ctx.removed.update(ast.walk(node.func))
+    ctx.edit(node, lambda e: calling.inplace(ctx, e, node, drop=drop, keywords=['map_location="cpu"']), RULE)
 
 
 def _unknown_method(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
@@ -111,6 +124,7 @@ EXAMPLES = (
     Example("def f(x):\n    return torch.frobnicate(x)\n", jax="    import torch\n    # MIG301 torch.frobnicate has no equivalent yet\n    return torch.frobnicate(x)\n", refused="MIG301"),
     Example("def f(x: torch.cuda.Stream):\n    return x\n", jax="def f(x: object):\n    return x\n", why="an annotation names nothing that runs"),
     Example("def f(x: torch.Tensor):\n    return x.frobnicate(3)\n", jax="    # MIG301 Tensor.frobnicate has no equivalent yet\n", refused="MIG301"),
+    Example("def f(path, device):\n    return torch.load(path, map_location=device)\n", jax='    import torch\n    return torch.load(path, map_location="cpu")\n'),
     Example("def f(net):\n    return torch.optim.Adam(net)\n", refused="MIG307"),
     Example("class Work(torch.autograd.Function):\n    pass\n", refused="MIG306"),
     Example("def f(x):\n    return torch.distributed.all_reduce(x)\n", refused="MIG306"),

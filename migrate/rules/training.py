@@ -8,7 +8,7 @@ Refused: writing `self.training`.
 import ast
 
 from migrate.context import Context
-from migrate.edits import Emitter, Piece
+from migrate.edits import NOT, Emitter, Piece
 from migrate.rules import calling
 from migrate.rules.example import Example
 from migrate.rules.modules import remove_statement
@@ -25,6 +25,9 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
     owner = ctx.class_of(node)
     if not ctx.is_self(node.value) or owner is None or not owner.is_module or owner.method("training"):
         return
+    if not isinstance(node.ctx, ast.Load) and _set(ctx, node):
+        owner.traits.add("training")
+        return
     if not isinstance(node.ctx, ast.Load):
         ctx.refuse("MIG308", node, "the training state is set by train() and eval()")
         return
@@ -40,6 +43,21 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
         return fill(ctx, text, self=e.piece(node.value))
 
     ctx.edit(node, build, RULE)
+
+
+def _set(ctx: Context, node: ast.Attribute) -> bool:
+    """`self.training = value`, where the target has an attribute of its own for it. PyTorch sets no child's state here either."""
+    statement = ctx.source.parent(node)
+    name = ctx.target.training_attribute.partition(" ")[0]
+    if not name or not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not isinstance(statement.value, (ast.Constant, ast.Name)):
+        return False
+    value = statement.value
+    ctx.edit(node, lambda e: Piece(f"{e.piece(node.value).text}.{name}"), RULE)
+    if isinstance(value, ast.Constant):
+        ctx.edit(value, lambda e: Piece(str(not value.value)), RULE)
+    else:
+        ctx.edit(value, lambda e: Piece(f"not {e.original(value).at(NOT)}", NOT), RULE)
+    return True
 
 
 def visit_function(ctx: Context, f: FunctionInfo) -> None:
@@ -110,5 +128,7 @@ EXAMPLES = (
     Example(
         "class Net(nn.Module):\n    def training(self):\n        return 1\n\n    def forward(self, x):\n        return self.training()\n", jax="        return self.training()\n", why="a method of that name",
     ),
-    Example(f"{HEAD}        self.training = False\n        return x\n", refused="MIG308"),
+    Example(f"{HEAD}        self.training = False\n        return x\n", "        self.deterministic = True\n"),
+    Example("class Net(nn.Module):\n    def __init__(self, training):\n        super().__init__()\n        self.training = training\n", "        self.deterministic = not training\n"),
+    Example(f"{HEAD}        self.training, y = False, x\n        return y\n", refused="MIG308"),
 )

@@ -14,7 +14,8 @@ from migrate.source.modules import ClassInfo, FunctionInfo
 
 RULE = "traversal"
 WALKS = frozenset({"modules", "named_modules", "children", "named_children", "parameters", "named_parameters", "buffers", "named_buffers", "get_submodule", "get_parameter"})
-TRANSPARENT = frozenset({"state_dict", "load_state_dict", "zero_grad", "register_full_backward_hook", "half", "double", "bfloat16", "_apply"})
+CHECKPOINTS = frozenset({"state_dict", "load_state_dict"})
+TRANSPARENT = CHECKPOINTS | frozenset({"zero_grad", "register_full_backward_hook", "half", "double", "bfloat16", "_apply"})
 
 
 def visit_call(ctx: Context, node: ast.Call) -> None:
@@ -37,6 +38,10 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     elif func.attr in HOOKS and func.attr in ctx.support and len(node.args) == 1 and not node.keywords:
         name = ctx.name(func.attr)
         ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=name, first=(func.value,)), RULE, why=func.attr)
+    elif func.attr in CHECKPOINTS and func.attr in ctx.support and {k.arg for k in node.keywords} <= {"strict", "state_dict"}:
+        name = ctx.name(func.attr)
+        renames = {k: "state" for k in node.keywords if k.arg == "state_dict"}
+        ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=name, first=(func.value,), rename=renames), RULE, why=func.attr)
     elif func.attr in TRANSPARENT | HOOKS:
         ctx.refuse("MIG306", node, "PyTorch's machinery around modules has no counterpart here")
 
@@ -102,5 +107,7 @@ EXAMPLES = (
     Example("class Site:\n    def modules(self):\n        return []\n\n\ndef f(site: Site):\n    return site.modules(), list(site.modules())\n"),
     Example("def f(names):\n    return names.parameters(), names.apply(print)\n"),
     Example("class Net(nn.Module):\n    def modules(self):\n        return []\n\n    def forward(self, x):\n        return self.modules()\n", jax="        return self.modules()\n", why="the class's own"),
-    Example("def f():\n    net = nn.Linear(3, 3)\n    return net.state_dict()\n", refused="MIG306"),
+    Example(f"{HEAD}        self.n = len(self.state_dict())\n", "        self.n = len(state_dict(self))\n", ),
+    Example(f"{HEAD}\n    def load(self, state):\n        self.load_state_dict(state, strict=False)\n", "        load_state_dict(self, state, strict=False)\n"),
+    Example("def f():\n    net = nn.Linear(3, 3)\n    return net.state_dict(prefix='a')\n", refused="MIG306"),
 )

@@ -1,0 +1,47 @@
+"""The data files that a module finds beside itself: weights, tables, settings."""
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+FINDERS = frozenset({"__file__", "__path__", "resources", "pkg_resources", "get_data", "files"})
+LIMIT = 20_000
+
+
+def beside(path: Path, tree: ast.Module, root: Path) -> list[Path]:
+    """The files under a package that a module of it names, if it looks for files beside itself. `root`: the package's folder."""
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} | {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    if not names & FINDERS:
+        return []
+    patterns = {p for p in _patterns(tree) if p}
+    if not patterns:
+        return []
+    wanted = re.compile("|".join(f"(?:{p})" for p in sorted(patterns)))
+    return [p for p in _others(root) if wanted.fullmatch(p.name)]
+
+
+def _patterns(tree: ast.Module) -> Iterator[str]:
+    """What the last parts of the paths in a module look like, as regular expressions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            last = node.value.rpartition("/")[2]
+            if re.fullmatch(r"[\w.+-]*[\w+-]\.\w{1,8}", last):
+                yield re.escape(last)
+        elif isinstance(node, ast.JoinedStr):
+            text = "".join(v.value if isinstance(v, ast.Constant) else "\0" for v in node.values if not isinstance(v, ast.Constant) or isinstance(v.value, str))
+            last = text.rpartition("/")[2]
+            if re.fullmatch(r"[\w.+\0-]+\.\w{1,8}", last):
+                yield re.escape(last).replace("\0", ".+").replace("\\.+", ".+")
+
+
+@cache
+def _others(root: Path) -> tuple[Path, ...]:
+    """The files of a folder that are no Python."""
+    found = []
+    for p in root.rglob("*"):
+        if p.is_file() and p.suffix not in (".py", ".pyc", ".so", ".md", ".rst") and "__pycache__" not in p.parts:
+            found.append(p)
+        if len(found) >= LIMIT:
+            break
+    return tuple(found)
