@@ -43,7 +43,8 @@ def convert_path(path: str | Path, out_dir: str | Path, target: str = "flax", ro
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file or folder")
     folder = path if path.is_dir() else path.parent
-    reach = Reach([folder, *map(Path, roots)])
+    known = {r.torch.partition(".")[0] for r in (table or standard()).rows}
+    reach = Reach([folder, *map(Path, roots)], known)
     starts = [(p, _module_name(p, folder)) for p in _python_files(path)] if path.is_dir() else [(path, path.stem)]
     files, texts = deep(lambda: _convert(reach, starts, target, table or standard()))
     written = _outputs(files, reach, out, target, texts)

@@ -221,10 +221,26 @@ def constant(ctx: Context, variant: Variant) -> Piece:
 def _function_value(ctx: Context, node: ast.Name | ast.Attribute, row: Row) -> None:
     """`activation=F.relu`: the target's function where the first variant passes its arguments on unchanged, else a lambda."""
     text = row.value or as_function(ctx, row)
+    if text is None and (drawn := _drawing(ctx, row)):
+        stream = rngs.stream(ctx, node)
+        ctx.edit(node, lambda e: Piece(f"{ctx.name('partial')}({ctx.name(drawn)}, rngs={stream})"), RULE, why=row.torch)
+        return
     if text is None:
         ctx.refuse("MIG301", node, f"{row.torch} as a value is not supported")
         return
     ctx.edit(node, lambda e: function_text(ctx, text), RULE, why=row.torch)
+
+
+def _drawing(ctx: Context, row: Row) -> str:
+    """The support function of an operator that draws numbers, where it takes PyTorch's arguments and the stream."""
+    for v in row.for_target(ctx.target.name):
+        call = v.template if not v.reason and not v.when else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ctx.support:
+            names = [p.name for p in row.parameters if p.name not in v.reject and p.name != "generator"]
+            taken = [a.id if isinstance(a, ast.Name) else "" for a in call.args] + [k.arg for k in call.keywords if isinstance(k.value, ast.Name) and k.value.id == k.arg]
+            if [n for n in taken if n not in ("axes", "rngs")] == names and "rngs" in taken:
+                return call.func.id
+    return ""
 
 
 def as_function(ctx: Context, row: Row) -> str | None:
@@ -290,6 +306,7 @@ def function_text(ctx: Context, text: str) -> Piece:
     return Piece(out + text[at:], precedence(body))
 
 
+INIT = "class Net(nn.Module):\n    def __init__(self, init=None):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3, 3))\n"
 DEEP = " + ".join(["x"] * 3000)
 EXAMPLES = (
     Example("def f(x: torch.Tensor, y):\n    return torch.cat([x, y], dim=1), x.view(2, -1), x.size(0), x.dtype == torch.float32\n",
@@ -297,6 +314,7 @@ EXAMPLES = (
     Example("def f(x: torch.Tensor):\n    return torch.cat(\n        [x, x],  # both\n        dim=1,\n    )\n", jax="    return jnp.concatenate(\n        [x, x],  # both\n        axis=1,\n    )\n"),
     Example('def f(x: torch.Tensor):\n    return f"{x.mean():.3f} {x.size(0)!r:>{x.dim()}}"\n', jax='    return f"{jnp.mean(x):.3f} {x.shape[0]!r:>{x.ndim}}"\n', why="inside an f-string"),
     Example('def f(x: torch.Tensor):\n    é = "ünïcödé"; y = x.view(-1); return é, y.unsqueeze(0)\n', jax='    é = "ünïcödé"; y = x.reshape(-1); return é, jnp.expand_dims(y, 0)\n', why="text that is not ASCII before a call"),
+    Example(f"{INIT}        init = nn.init.xavier_normal_\n        init(self.w)\n", "        init = partial(xavier_normal_, rngs=rngs)\n        init(self.w)\n", why="an initialiser as a value"),
     Example("def f(x: torch.Tensor):\n    return -x.mean() ** 2, (x + 1).t() @ x, not x.any()\n", jax="    return -jnp.mean(x) ** 2, (x + 1).T @ x, not jnp.any(x)\n", why="parentheses where they are needed"),
     Example("def f(x: torch.Tensor):\n    if (n := x.numel()) > 3 and (y := x.sum()) is not None:\n        return y + n\n", jax="    if (n := x.size) > 3 and (y := jnp.sum(x)) is not None:\n", why="walrus"),
     Example(f"def f(x: torch.Tensor):\n    return torch.sin({DEEP})\n", jax=f"    return jnp.sin({DEEP})\n", why="3000 terms"),

@@ -215,6 +215,8 @@ def _stays_variable(ctx: Context, node: ast.Attribute, kind: Kind, turned: bool)
             name = ctx.dotted(parent.func)
             if name.startswith("torch.nn.init.") or name in PARAMETERS or name in ("builtins.isinstance", "builtins.id", "builtins.hasattr"):
                 return True
+            if not turned and isinstance(ctx.source.parent(parent), ast.Expr) and isinstance(parent.func, ast.Name) and ctx.kind(parent.func).tag != "class":
+                return True  # called for what it does to the variable
         case ast.List() | ast.Dict():
             return False
         case ast.Return():
@@ -241,6 +243,9 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
     target = node.targets[0]
     through_data = isinstance(target, ast.Attribute) and target.attr == "data" and ctx.kind(target.value).is_tensor
     variable = target.value if through_data and isinstance(target, ast.Attribute) else target
+    if through_data and isinstance(variable, ast.Name) and ctx.kind(variable).variable:
+        ctx.edit(node, lambda e: fill(ctx, ctx.target.write, v=e.piece(variable), x=e.piece(node.value)), RULE, why="variable")
+        return
     if not isinstance(variable, ast.Attribute) or not ctx.kind(variable.value).tag == "module":
         return
     held = _held(ctx, variable)

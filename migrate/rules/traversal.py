@@ -77,7 +77,7 @@ def _in_axes(ctx: Context, node: ast.expr) -> bool:
         case ast.BinOp():
             return isinstance(parent.op, ast.MatMult)
         case ast.Assign():
-            return any(isinstance(t, (ast.Tuple, ast.List)) for t in parent.targets)
+            return node in parent.targets or any(isinstance(t, (ast.Tuple, ast.List)) for t in parent.targets)
     return False
 
 
@@ -99,6 +99,7 @@ EXAMPLES = (
     Example(f"{HEAD}        for m in self.modules():\n            print(m)\n", jax="        for m in modules(self):\n"),
     Example(f"{HEAD}        for name, p in self.named_parameters():\n            print(name, p.shape)\n", jax="        for name, p in named_parameters(self):\n"),
     Example(f"{HEAD}        for p in self.parameters():\n            p.data.copy_(torch.arange(p.numel()).view(p.shape))\n", "        for p in torch_parameters(self):\n", "        for p in parameters(self):\n"),
+    Example(f"{HEAD}        for n, p in self.named_parameters():\n            p.data = torch.zeros(p.shape)\n", "        for n, p in named_torch_parameters(self):\n            p[...] = jnp.zeros(p.shape)\n"),
     Example(f"{HEAD}        for p in self.parameters():\n            nn.init.kaiming_normal_(p)\n", "        for p in torch_parameters(self):\n", why="what depends on the order of axes"),
     Example(f"{HEAD}        self.n = len(list(self.parameters()))\n", jax="        self.n = len(list(parameters(self)))\n"),
     Example(f"{HEAD}        self.apply(self._init)\n\n    def _init(self, m):\n        nn.init.zeros_(m.bias)\n", jax="        apply(self, self._init)\n"),

@@ -1,10 +1,11 @@
 """Finds the local modules that a file reaches, and which of their definitions are needed."""
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from migrate.source.installed import folder_of
 from migrate.source.text import Source, SourceError
 from migrate.source.text import read as read_text
 
@@ -51,8 +52,9 @@ class Module:
 class Reach:
     """Follows names through imports, from files that are needed whole."""
 
-    def __init__(self, roots: Iterable[Path]) -> None:
+    def __init__(self, roots: Iterable[Path], known: Collection[str] = ()) -> None:
         self.roots = [r.resolve() for r in roots]
+        self.known = frozenset(known)  # libraries that the tables cover
         self.modules: dict[str, Module] = {}
         self.unreadable: dict[Path, SourceError] = {}
         self._missing: set[str] = set()
@@ -82,7 +84,12 @@ class Reach:
             for path in (base / "__init__.py", base.with_suffix(".py")):
                 if path.is_file():
                     return path
-        return None
+        top = dotted.partition(".")[0]
+        folder = folder_of(top) if top not in self.known else None
+        if folder is None:
+            return None
+        base = folder.joinpath(*dotted.split("."))
+        return next((p for p in (base / "__init__.py", base.with_suffix(".py")) if p.is_file()), None)
 
     def is_namespace(self, dotted: str) -> bool:
         """A local folder without an `__init__`."""

@@ -1,0 +1,46 @@
+"""What a conversion takes along: data files beside modules, installed libraries that build on PyTorch."""
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+import migrate
+from migrate.source import installed
+
+
+def test_data_files(tmp_path: Path) -> None:
+    package = tmp_path / "src" / "lib"
+    (package / "data").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    for name in ("table.npy", "small.pt", "large.pt", "other.npy"):
+        (package / "data" / name).write_bytes(name.encode())
+    (package / "net.py").write_text(
+        "from pathlib import Path\nimport torch\nHERE = Path(__file__).parent\n\n\ndef f(size):\n    return HERE / 'data' / 'table.npy', HERE / f'data/{size}.pt'\n"
+    )
+    (tmp_path / "src" / "main.py").write_text("from lib.net import f\nprint(f('small'))\n")
+    found = migrate.convert_path(tmp_path / "src" / "main.py", tmp_path / "out")
+    held = {p.name for p in (tmp_path / "out" / "lib" / "data").iterdir()}
+    assert held == {"table.npy", "small.pt", "large.pt"}
+    assert tmp_path / "out" / "lib" / "data" / "table.npy" in found.written
+
+
+def test_installed_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = tmp_path / "site"
+    for name, needs in (("onlayers", "Requires-Dist: torch>=2\n"), ("plainlib", 'Requires-Dist: torch; extra == "nn"\n')):
+        (site / name).mkdir(parents=True)
+        (site / name / "__init__.py").write_text("from torch import nn\n\n\nclass Act(nn.Module):\n    def forward(self, x):\n        return x.relu()\n")
+        info = site / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{needs}")
+        (info / "top_level.txt").write_text(f"{name}\n")
+    monkeypatch.setattr(sys, "path", [str(site), *sys.path])
+    for cached in (installed._distributions, installed.folder_of, installed._requires_torch):
+        cached.cache_clear()
+    importlib.invalidate_caches()
+    (tmp_path / "main.py").write_text("from onlayers import Act\nfrom plainlib import Act as Other\n\nprint(Act, Other)\n")
+    migrate.convert_path(tmp_path / "main.py", tmp_path / "out")
+    assert "jax.nn.relu(x)" in (tmp_path / "out" / "onlayers" / "__init__.py").read_text()
+    assert not (tmp_path / "out" / "plainlib").exists()
+    for cached in (installed._distributions, installed.folder_of, installed._requires_torch):
+        cached.cache_clear()
