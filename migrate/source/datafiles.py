@@ -29,7 +29,7 @@ def _patterns(tree: ast.Module) -> Iterator[str]:
             if re.fullmatch(r"[\w.+-]*[\w+-]\.\w{1,8}", last):
                 yield re.escape(last)
         elif isinstance(node, ast.JoinedStr):
-            text = "".join(v.value if isinstance(v, ast.Constant) else "\0" for v in node.values if not isinstance(v, ast.Constant) or isinstance(v.value, str))
+            text = "".join(str(v.value) if isinstance(v, ast.Constant) else "\0" for v in node.values)
             last = text.rpartition("/")[2]
             if re.fullmatch(r"[\w.+\0-]+\.\w{1,8}", last):
                 yield re.escape(last).replace("\0", ".+").replace("\\.+", ".+")
