@@ -148,6 +148,16 @@ class TextEdit:
     order: int = 0
 
 
+@dataclass(frozen=True, eq=False)
+class Change:
+    """A span of the original and its new text; `what` is the edited node, or the edit."""
+
+    start: int
+    end: int
+    text: str
+    what: ast.AST | TextEdit
+
+
 class Conflict(Exception):
     """Two edits claim the same node."""
 
@@ -225,8 +235,23 @@ class Emitter:
         """The new text of a part of a node."""
         return self._compose(start, end, inside)
 
+    def changes(self) -> list["Change"]:
+        """The same as a flat list: which spans of the original become what."""
+        parts = self._parts(0, len(self.source.text), self.source.tree)
+        return [Change(s, e, what.text if isinstance(what, TextEdit) else self.render(what), what) for s, e, what in parts]
+
     def _compose(self, start: int, end: int, inside: ast.AST) -> str:
-        pieces: list[tuple[int, int, ast.AST | str]] = []
+        out, at = [], start
+        for s, e, what in self._parts(start, end, inside):
+            out.append(self.source.text[at:s])
+            out.append(what.text if isinstance(what, TextEdit) else self.render(what))
+            at = e
+        out.append(self.source.text[at:end])
+        return "".join(out)
+
+    def _parts(self, start: int, end: int, inside: ast.AST) -> list[tuple[int, int, "ast.AST | TextEdit"]]:
+        """The outermost changes of a span, in order, none over another."""
+        pieces: list[tuple[int, int, ast.AST | TextEdit]] = []
         spans = [p for p in self._topmost(inside) if start <= p[0] and p[1] <= end] if inside in self._dirty else []
         pieces.extend(spans)
         whole = inside is self.source.tree
@@ -235,17 +260,14 @@ class Emitter:
                 break
             boundary = t.start == t.end and t.start in (start, end) and not whole
             if t.end <= end and not boundary and not any(s < t.end and t.start < e or s < t.start < e for s, e, n in spans):
-                pieces.append((t.start, t.end, t.text))
+                pieces.append((t.start, t.end, t))
         pieces.sort(key=lambda p: (p[0], p[1]))
-        out, at = [], start
-        for s, e, what in pieces:
-            if s < at:
-                continue
-            out.append(self.source.text[at:s])
-            out.append(what if isinstance(what, str) else self.render(what))
-            at = e
-        out.append(self.source.text[at:end])
-        return "".join(out)
+        kept, at = [], start
+        for p in pieces:
+            if p[0] >= at:
+                kept.append(p)
+                at = p[1]
+        return kept
 
     def _topmost(self, node: ast.AST) -> list[tuple[int, int, ast.AST]]:
         """The outermost edited nodes below a node."""

@@ -39,23 +39,49 @@ def convert_path(path: str | Path, out_dir: str | Path, target: str = "flax", ro
 
     A local module is one found under the file's folder or a root. Raises FileNotFoundError, and OutputExists where `overwrite` is false and a file is there.
     """
-    path, out = Path(path).resolve(), Path(out_dir)
-    if not path.exists():
-        raise FileNotFoundError(f"{path}: no such file or folder")
-    folder = path if path.is_dir() else path.parent
-    known = {r.torch.partition(".")[0] for r in (table or standard()).rows}
-    reach = Reach([folder, *map(Path, roots)], known)
-    starts = [(p, _module_name(p, folder)) for p in _python_files(path)] if path.is_dir() else [(path, path.stem)]
-    files, texts = deep(lambda: _convert(reach, starts, target, table or standard()))
-    written = _outputs(files, reach, out, target, texts)
+    out = Path(out_dir)
+    planned = plan_path(path, target, roots, table)
+    written = planned.outputs(out)
     if not overwrite:
         for p in written:
             if p.exists():
                 raise OutputExists(f"{p} exists; use --force to replace it")
     for p, text in written.items():
         write_atomically(p, text)
-    written.update(_copied(texts, out))
-    return Project(files, tuple(written), {p.name: t.decode() for p, t in written.items() if p.parent == out and p.stem.startswith(SUPPORT)})
+    written.update(planned.copied(out))
+    return Project(planned.files, tuple(written), {p.name: t.decode() for p, t in written.items() if p.parent == out and p.stem.startswith(SUPPORT)})
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """Files converted in memory, before anything is written."""
+
+    files: Mapping[Path, Conversion]
+    modules: Mapping[str, Module]
+    target: str
+    reach: Reach
+    folder: Path
+
+    def outputs(self, out: Path, files: Mapping[Path, Conversion] | None = None) -> dict[Path, bytes]:
+        """What is to be written where; `files` in place of the conversions where given."""
+        return _outputs(files or self.files, self.reach, out, self.target, self.modules)
+
+    def copied(self, out: Path) -> dict[Path, bytes]:
+        """Copies the data files that modules find beside themselves; where they are now."""
+        return _copied(self.modules, out)
+
+
+def plan_path(path: str | Path, target: str = "flax", roots: Sequence[str | Path] = (), table: Table | None = None) -> Planned:
+    """Converts a file with the local modules it reaches, or every file of a folder, and writes nothing. Raises FileNotFoundError."""
+    path = Path(path).resolve()
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file or folder")
+    folder = path if path.is_dir() else path.parent
+    known = {r.torch.partition(".")[0] for r in (table or standard()).rows}
+    reach = Reach([folder, *map(Path, roots)], known)
+    starts = [(p, _module_name(p, folder)) for p in _python_files(path)] if path.is_dir() else [(path, path.stem)]
+    files, modules = deep(lambda: _convert(reach, starts, target, table or standard()))
+    return Planned(files, modules, target, reach, folder)
 
 
 def _python_files(folder: Path) -> list[Path]:

@@ -1,5 +1,6 @@
 """`migrate check`."""
 
+import contextlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -100,6 +101,7 @@ def run_check(
     """Checks and prints; returns the exit code."""
     from migrate.cli.console import console
     from migrate.report.check_table import print_verdict, verdict_json
+    from migrate.review.store import save_check
 
     screen = console(stderr=True)
     try:
@@ -120,6 +122,8 @@ def run_check(
         raise Failure(str(e), e.file or None, e.line) from None
     except (SpecError, OracleError) as e:
         raise Failure(str(e)) from None
+    with contextlib.suppress(OSError):
+        save_check(converted, verdict_json(verdict))  # `migrate review` shows it
     if as_json:
         click.echo(json.dumps(verdict_json(verdict), indent=2))
     else:

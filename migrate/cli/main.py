@@ -16,6 +16,7 @@ from migrate.cli.failure import Failure
 # name -> what `migrate --help` says; the module of the same name in this folder has the command
 COMMANDS = {
     "convert": "Convert PyTorch source into Flax or Keras source.",
+    "review": "Walk through a conversion piece by piece and decide.",
     "check": "Run the original and the converted model side by side.",
     "weights": "Turn a PyTorch checkpoint into weights of the converted model.",
     "oracle": "Record what the original computes, for a check elsewhere.",

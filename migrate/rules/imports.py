@@ -154,7 +154,7 @@ def _path(ctx: Context, node: ast.AST) -> str:
 def _shorten(ctx: Context, node: ast.Import | ast.ImportFrom, gone: list[ast.alias]) -> None:
     kept = [a for a in node.names if a not in gone]
     if not kept:
-        remove_statement(ctx, node)
+        remove_statement(ctx, node, RULE)
         return
     names = ", ".join(f"{a.name} as {a.asname}" if a.asname else a.name for a in kept)
     head = "import " if isinstance(node, ast.Import) else f"from {'.' * node.level}{node.module or ''} import "

@@ -308,7 +308,7 @@ def _next_base(owner: ClassInfo) -> "ClassInfo | Row | str | None":
     return None
 
 
-def remove_statement(ctx: Context, statement: ast.stmt) -> None:
+def remove_statement(ctx: Context, statement: ast.stmt, rule: str = RULE) -> None:
     """Removes a statement with its line; leaves `pass` where a body would be empty."""
     if ctx.owned(statement):
         return
@@ -326,13 +326,13 @@ def remove_statement(ctx: Context, statement: ast.stmt) -> None:
         ctx.plan.replace(start, end + following.end(), "", RULE)
         return
     if not left or not alone:
-        ctx.edit(statement, lambda e: Piece("pass" if alone or not left or True else ""), RULE)
+        ctx.edit(statement, lambda e: Piece("pass" if alone or not left or True else ""), rule)
         return
     after = src.text[line_end : src.line_end(line_end)] if line_end < len(src.text) else ""
     first = siblings and siblings[0] is statement
     if first and not after.strip() and after:
         line_end = src.line_end(line_end)  # the blank line that set it off
-    ctx.plan.replace(line_start, line_end, "", RULE)
+    ctx.plan.replace(line_start, line_end, "", rule)
 
 
 def _siblings(ctx: Context, statement: ast.stmt) -> list[ast.stmt]:

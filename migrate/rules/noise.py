@@ -114,13 +114,13 @@ def visit_expr(ctx: Context, node: ast.Expr) -> None:
             ctx.edit(node, lambda e: Piece(f"assert {e.piece(test).at(1)}, {e.piece(message).at(1)}"), RULE, "MIG103", name)
             return
         if name in STATEMENTS or name.startswith(FLAGS):
-            remove_statement(ctx, node)
+            remove_statement(ctx, node, RULE)
 
 
 def visit_assign(ctx: Context, node: ast.Assign) -> None:
     """`torch.backends.cudnn.benchmark = True`."""
     if all(isinstance(t, ast.Attribute) and ctx.dotted(t).startswith(FLAGS) for t in node.targets):
-        remove_statement(ctx, node)
+        remove_statement(ctx, node, RULE)
 
 
 def visit_call(ctx: Context, node: ast.Call) -> None:
@@ -136,7 +136,7 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     elif isinstance(node.func, ast.Attribute) and node.func.attr in MODULE_NOISE and ctx.kind(node.func.value).tag == "module" and not _own(ctx, node.func):
         receiver = node.func.value
         if isinstance(ctx.source.parent(node), ast.Expr):
-            remove_statement(ctx, ctx.source.parent(node))
+            remove_statement(ctx, ctx.source.parent(node), RULE)
         else:
             ctx.edit(node, lambda e: e.piece(receiver), RULE, "MIG103", node.func.attr)
         ctx.removed.update(n for a in [*node.args, *node.keywords] for n in ast.walk(a))

@@ -1,0 +1,1 @@
+"""The full screen of `migrate review`. Only this package imports textual."""
