@@ -110,6 +110,15 @@ def piece(text: str) -> Piece:
             return Piece(text, LOOSE)
 
 
+def _stands_alone(text: str) -> bool:
+    """Whether an expression's text is one without parentheses around it."""
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    return True
+
+
 def _is_parenthesized(node: ast.expr, text: str) -> bool:
     """Whether a tuple's text has parentheses around all of it: `(1, 2)`, but not `(1), (2)`."""
     if not isinstance(node, ast.Tuple) or not (text.startswith("(") and text.endswith(")")):
@@ -229,6 +238,8 @@ class Emitter:
         level = precedence(node) if isinstance(node, ast.expr) and not _is_parenthesized(node, text) else ATOM
         if "\n" in text and isinstance(node, ast.expr) and level < ATOM and not isinstance(node, ast.Starred):
             return Piece(f"({text})")  # line breaks that only parentheses around it allow
+        if "\n" in text and isinstance(node, (ast.Constant, ast.JoinedStr)) and not _stands_alone(text):
+            return Piece(f"({text})")  # strings side by side on several lines
         return Piece(text, level)
 
     def between(self, start: int, end: int, inside: ast.AST) -> str:

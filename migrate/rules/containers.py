@@ -1,7 +1,7 @@
-"""Name submodules: `add_module` and `register_module` become attributes.
+"""Name submodules: `add_module` and `register_module` become attributes; in a subclass of Sequential it is the other way round.
 
-Converted: `self.add_module("conv1", m)`, `self.add_module(f"block{i}", m)`.
-Unchanged: `add_module` of something that is no module.
+Converted: `self.add_module("conv1", m)`, `self.add_module(f"block{i}", m)`; `self.act = nn.ReLU()` in a Sequential, where the layer is one of its steps.
+Unchanged: `add_module` of something that is no module; other attributes of a Sequential.
 """
 import ast
 
@@ -12,6 +12,23 @@ from migrate.rules.state import renamed
 from migrate.tables import Row
 
 RULE = "containers"
+
+
+SEQUENTIAL = "torch.nn.Sequential"
+
+
+def visit_assign(ctx: Context, node: ast.Assign) -> None:
+    """`self.act = layer` in a subclass of Sequential: a function that takes the layer's place must be a step as well."""
+    target, value, owner = node.targets[0], node.value, ctx.class_of(node)
+    if len(node.targets) != 1 or not isinstance(target, ast.Attribute) or ctx.owned(node) or owner is None or not ctx.is_self(target.value):
+        return
+    if owner.layer is None or owner.layer.torch != SEQUENTIAL or ctx.kind(value).tag != "module":
+        return
+
+    def build(e: Emitter) -> Piece:
+        return Piece(f'{e.piece(target.value).text}.add_module("{target.attr}", {e.piece(value).text})')
+
+    ctx.edit(node, build, RULE, why="a step of the sequence")
 
 
 def visit_call(ctx: Context, node: ast.Call) -> None:
@@ -48,6 +65,11 @@ EXAMPLES = (
     ),
     Example(f'{HEAD}        self.register_module(name="act", module=nn.ReLU())\n', jax="        self.act = "),
     Example(f'{HEAD}        self.add_module("a.b", nn.ReLU())\n', jax='        setattr(self, "a.b", '),
+    Example(
+        "class Block(nn.Sequential):\n    def __init__(self, n):\n        super().__init__()\n        self.width = n\n        self.lin = nn.Linear(n, n)\n        self.act = nn.ReLU()\n",
+        '        self.width = n\n        self.add_module("lin", nnx.Linear(n, n, rngs=rngs))\n        self.add_module("act", nnx.relu)\n',
+        '        self.width = n\n        self.add_module("lin", Linear(n, n))\n        self.add_module("act", ',
+    ),
     Example('class Registry:\n    def add_module(self, name, module):\n        self.table[name] = module\n\n\nRegistry().add_module("a", print)\n'),
     Example('def f(tree):\n    tree.add_module("a", 1)\n'),
 )

@@ -15,7 +15,8 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.With: (gradients.visit_with, noise.visit_with),
     ast.AsyncWith: (gradients.visit_with, noise.visit_with),
     ast.Expr: (noise.visit_expr,),
-    ast.Assign: (noise.visit_assign, inplace.visit_assign, tying.visit_assign, state.visit_assign, static.visit_assign),
+    ast.Assign: (noise.visit_assign, inplace.visit_assign, containers.visit_assign, tying.visit_assign, state.visit_assign, static.visit_assign),
+    ast.AnnAssign: (static.visit_annassign,),
     ast.AugAssign: (inplace.visit_augmented,),
     ast.Call: (
         noise.visit_call, lookups.visit_call, partials.visit_call, unpacked.visit_call, state.visit_call, modules.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,

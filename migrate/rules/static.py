@@ -18,19 +18,26 @@ STATIC = frozenset({"none", "int", "float", "bool", "number", "str", "function",
 
 def visit_assign(ctx: Context, node: ast.Assign) -> None:
     """`self.x = value`."""
-    if not ctx.target.wraps_static or ctx.owned(node) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Attribute):
+    if len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
+        _wrap(ctx, node, node.targets[0], node.value)
+
+
+def visit_annassign(ctx: Context, node: ast.AnnAssign) -> None:
+    """`self.x: T = value`."""
+    if isinstance(node.target, ast.Attribute) and node.value is not None:
+        _wrap(ctx, node, node.target, node.value)
+
+
+def _wrap(ctx: Context, node: ast.stmt, target: ast.Attribute, value: ast.expr) -> None:
+    if not ctx.target.wraps_static or ctx.owned(node):
         return
-    target = node.targets[0]
     owner = ctx.class_of(node)
     if owner is None or not owner.is_module or not ctx.is_self(target.value):
         return
-    kind = ctx.kind(node.value)
-    if _holds_data(kind) or kind.tag in STATIC and _data_elsewhere(ctx, owner, target):
-        value = node.value
+    kind = ctx.kind(value)
+    if _holds_data(kind) or kind.tag in STATIC and _data_elsewhere(ctx, owner, target, kind.tag == "none"):
         if ctx.owned(value) and kind.tag == "dict":
             return
-        start, end = ctx.source.span(value)
-        del start, end
         inner = ctx.plan.nodes.pop(value, None)
 
         def build(e: object) -> Piece:
@@ -46,8 +53,7 @@ def _holds_data(kind: Kind) -> bool:
     return kind.tag in ("list", "tuple", "dict") and kind.items != () and kind.element.tag in ("module", "tensor")
 
 
-def _data_elsewhere(ctx: Context, owner: ClassInfo, target: ast.Attribute) -> bool:
-    is_none = ctx.kind(target).tag == "none"
+def _data_elsewhere(ctx: Context, owner: ClassInfo, target: ast.Attribute, is_none: bool) -> bool:
     for c in [*owner.mro(), *ctx.unit.subclasses.get(owner, ())]:
         for a in c.attributes.get(target.attr, ()):
             kind = ctx.inf.kinds.get(a.target, Kind("unknown"))
@@ -66,6 +72,10 @@ EXAMPLES = (
     Example(
         "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.cache = None\n        self.count = 0\n\n    def forward(self, x):\n        self.cache = x\n        return x\n",
         "        self.cache = nnx.data(None)\n        self.count = 0\n", "        self.cache = None\n        self.count = 0\n",
+    ),
+    Example(
+        f"{HEAD}        self.head: Optional[nn.Module] = None\n        if norm:\n            self.head = norm(3)\n",
+        "        self.head: Optional[nnx.Module] = nnx.data(None)\n", "        self.head: Optional[Module] = None\n", why="with an annotation",
     ),
     Example("class Plain:\n    def __init__(self):\n        self.a = None\n        self.b = [1, 2]\n\n    def go(self):\n        self.a = [3]\n"),
     Example("def f(config):\n    config.sizes = [1, 2]\n    config.norm = None\n    return config\n"),
