@@ -190,7 +190,8 @@ class Inference:
         return at < len(names) and names[at] in TENSOR_PARAMETERS
 
     def _is_forward(self, function: FunctionInfo) -> bool:
-        return function.name == "forward" and function.owner is not None and function.owner.is_module
+        owner = function.owner
+        return owner is not None and (function.name == "forward" and owner.is_module or function.name in ("forward", "backward") and owner.is_gradient)
 
 
 def _registered(kind: Kind, registered: list[Kind]) -> Kind:

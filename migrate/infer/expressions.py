@@ -102,7 +102,7 @@ def attribute_of(inf: Inference, base: Kind, name: str) -> Kind:
         case "module" if name in ("weight", "bias") and not isinstance(base.ref, ClassInfo):
             return TENSOR.but(variable="param", optional=True, sure=False)
         case "class" if isinstance(base.ref, ClassInfo):
-            method = base.ref.method(name)
+            method = base.ref.method("forward" if name == "apply" and base.ref.is_gradient else name)
             if method is not None:
                 return Kind("function", ref=method)
             return _member(inf, base.ref, name)
@@ -118,6 +118,8 @@ def attribute_of(inf: Inference, base: Kind, name: str) -> Kind:
 def _member(inf: Inference, owner: ClassInfo, name: str) -> Kind:
     if name == "training" and owner.is_module and not owner.assigned("training"):
         return BOOL
+    if owner.is_gradient and name in ("saved_tensors", "needs_input_grad"):
+        return Kind("tuple", item=TENSOR.but(sure=False) if name == "saved_tensors" else BOOL)
     held = inf.attribute(owner, name)
     if held is not None:
         return held

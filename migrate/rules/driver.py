@@ -4,8 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from migrate.context import Context
-from migrate.rules import branching, containers, gradients, indexing, inplace, layers, leftovers, lookups, modules, noise, operators, partials, picking, positional, reserved, rngs, state, static, training, traversal, tying, unpacked
-from migrate.source.modules import FunctionInfo
+from migrate.rules import (
+    branching, containers, custom_gradients, gradients, indexing, inplace, layers, leftovers, lookups, modules, noise, operators, partials, picking, positional, reserved, rngs, state, static,
+    training, traversal, tying, unpacked,
+)
+from migrate.source.modules import ClassInfo, FunctionInfo
 
 Visit = Callable[[Context, Any], None]
 RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
@@ -41,6 +44,8 @@ def plan_file(ctx: Context) -> None:
                 gradients.visit_function(ctx, info)
                 reserved.visit_function(ctx, info)
                 training.visit_function(ctx, info)
+            elif isinstance(info, ClassInfo):
+                custom_gradients.visit_class(ctx, info)
             noise.visit_decorators(ctx, node)
             continue
         for rule in RULES.get(type(node), ()):

@@ -126,7 +126,7 @@ EXAMPLES = (
     Example("def f(x: torch.Tensor):\n    return x.frobnicate(3)\n", jax="    # MIG301 Tensor.frobnicate has no equivalent yet\n", refused="MIG301"),
     Example("def f(path, device):\n    return torch.load(path, map_location=device)\n", jax='    import torch\n    return torch.load(path, map_location="cpu")\n'),
     Example("def f(net):\n    return torch.optim.Adam(net)\n", refused="MIG307"),
-    Example("class Work(torch.autograd.Function):\n    pass\n", refused="MIG306"),
+    Example("class Work(torch.autograd.function.NestedIOFunction):\n    pass\n", refused="MIG306"),
     Example("def f(x):\n    return torch.distributed.all_reduce(x)\n", refused="MIG306"),
     Example("def f(names):\n    return names.foo_(), names.cuda\n"),
     Example("class optim:\n    Adam = 3\n\n\nprint(optim.Adam)\n"),

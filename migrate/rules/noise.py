@@ -20,7 +20,7 @@ CONTEXTS = frozenset({
 PRECISION = frozenset({"torch.autocast", "torch.cuda.amp.autocast", "torch.amp.autocast", "torch.cpu.amp.autocast"})
 DECORATORS = CONTEXTS | {
     "torch.jit.script", "torch.jit.export", "torch.jit.ignore", "torch.jit.unused", "torch.jit.script_method", "torch.jit.interface", "torch.compile", "torch.compiler.disable", "torch._dynamo.disable",
-    "torch.fx.wrap", "torch.jit.script_if_tracing", "torch.jit._overload_method", "torch.jit._overload", "torch.cuda.amp.custom_fwd", "torch.cuda.amp.custom_bwd", "torch.compiler.allow_in_graph",
+    "torch.fx.wrap", "torch.jit.script_if_tracing", "torch.jit._overload_method", "torch.jit._overload", "torch.cuda.amp.custom_fwd", "torch.cuda.amp.custom_bwd", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.autograd.function.once_differentiable", "torch.compiler.allow_in_graph",
 }
 STATEMENTS = frozenset({
     "torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all", "torch.seed", "torch.set_num_threads", "torch.cuda.empty_cache", "torch.cuda.synchronize",

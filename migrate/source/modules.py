@@ -8,6 +8,7 @@ from migrate.source.text import Source
 from migrate.tables import Row, Table
 
 MODULE = "torch.nn.Module"
+GRADIENT = "torch.autograd.Function"
 # Classes of PyTorch that are modules without being layers with a row of their own.
 CONTAINERS = frozenset({MODULE, "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList", "torch.nn.ParameterDict"})
 MODULE_BASES = {"torch.jit.ScriptModule": MODULE, "pytorch_lightning.LightningModule": MODULE, "lightning.LightningModule": MODULE,
@@ -44,15 +45,21 @@ class FunctionInfo:
 
     @property
     def parameters(self) -> list[ast.arg]:
-        """Positional parameters without `self` or `cls`."""
+        """Positional parameters without `self`, `cls` or the `ctx` of a torch.autograd.Function."""
         plain = self.node.args.posonlyargs + self.node.args.args
-        return plain[1:] if self.owner is not None and not self.is_static and plain else plain
+        return plain[1:] if self.owner is not None and plain and (not self.is_static or self.takes_context) else plain
+
+    @property
+    def takes_context(self) -> bool:
+        """A method of a torch.autograd.Function: its first parameter is an object of its own kind that carries attributes from `forward` to `backward`."""
+        plain = self.node.args.posonlyargs + self.node.args.args
+        return self.owner is not None and self.is_static and self.name in ("forward", "backward", "setup_context") and bool(plain) and plain[0].arg in ("ctx", "context")
 
     @property
     def self_name(self) -> str | None:
         """What the method calls its object."""
         plain = self.node.args.posonlyargs + self.node.args.args
-        return plain[0].arg if self.owner is not None and not self.is_static and not self.is_classmethod and plain else None
+        return plain[0].arg if self.owner is not None and (not self.is_static or self.takes_context) and not self.is_classmethod and plain else None
 
     def default(self, name: str) -> ast.expr | None:
         """The default of a parameter."""
@@ -110,12 +117,17 @@ class ClassInfo:
     @property
     def is_module(self) -> bool:
         """Whether it is a torch.nn.Module."""
-        return any(isinstance(b, Row) or b in CONTAINERS or b in MODULE_BASES for b in self.foreign())
+        return any(b.kind == "layer" if isinstance(b, Row) else b in CONTAINERS or b in MODULE_BASES for b in self.foreign())
+
+    @property
+    def is_gradient(self) -> bool:
+        """Whether it is a torch.autograd.Function: a function with a gradient of its own."""
+        return any(isinstance(b, Row) and b.torch == GRADIENT for b in self.foreign())
 
     @property
     def layer(self) -> Row | None:
         """The layer that it extends, if it extends one."""
-        return next((b for b in self.foreign() if isinstance(b, Row)), None)
+        return next((b for b in self.foreign() if isinstance(b, Row) and b.kind == "layer"), None)
 
     def method(self, name: str) -> FunctionInfo | None:
         """A method, the class's own or inherited from a local class."""
