@@ -53,6 +53,28 @@ class Net(nn.Module):
                     p.copy_(torch.linspace(-1, i, p.numel()).view_as(p))
         return self.a(x), self.b(x.mean(2))
 """,
+    "parameters as one vector and back": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(8, 3), nn.Conv1d(2, 3, 1)
+
+    def forward(self, x):
+        flat = nn.utils.parameters_to_vector(self.parameters())
+        with torch.no_grad():
+            nn.utils.vector_to_parameters(flat * torch.arange(flat.numel()), self.parameters())
+        return self.a(x), self.b(x.mean(2)), flat
+""",
+    "which layers are recurrent": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.GRU(8, 3), nn.Linear(8, 3)
+        self.n = [isinstance(m, nn.RNNBase) for m in self.modules()]
+
+    def forward(self, x):
+        return x.mean(2) * self.n.index(True), x.sum(1) * sum(self.n)
+""",
 }
 
 

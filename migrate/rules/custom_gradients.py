@@ -43,5 +43,5 @@ EXAMPLES = (
     Example(f"{HEAD}        ctx.mark_dirty(x)\n{TAIL}", refused="MIG306"),
     Example(f"{HEAD}        x = x + torch.rand_like(x)\n{TAIL}", refused="MIG306"),
     Example("class Twice:\n    @staticmethod\n    def forward(ctx, x):\n        return ctx.mark_dirty(x)\n"),
-    Example("class Function:\n    def apply(self, x):\n        return x\n\n\nclass Twice(Function):\n    def backward(ctx, grad):\n        return grad.sum(0)\n"),
+    Example("class Function:\n    def apply(self, x):\n        return x\n\n\nclass Twice(Function):\n    def backward(ctx, grad):\n        return grad + ctx.x\n"),
 )

@@ -50,6 +50,8 @@ def _depends_on_axes(ctx: Context, walk: ast.Call) -> bool:
     """Whether a loop over parameters does something with one that the order of its axes matters to."""
     loop: ast.AST | None = ctx.source.parent(walk)
     while isinstance(loop, (ast.Call, ast.Starred)):
+        if isinstance(loop, ast.Call) and ctx.dotted(loop.func).endswith(("parameters_to_vector", "vector_to_parameters")):
+            return True
         loop = ctx.source.parent(loop)
     if not isinstance(loop, (ast.For, ast.comprehension)):
         return False

@@ -136,3 +136,17 @@ def sparse_(tensor, sparsity, std=0.01, *, axes=None, rngs):
     rank = jnp.argsort(jax.random.uniform(rngs.params(), (rows, columns)), axis=0)
     value = std * jax.random.normal(rngs.params(), (rows, columns))
     return initialized(tensor, jnp.where(rank < math.ceil(sparsity * rows), 0, value), axes)
+
+
+def parameters_to_vector(parameters):
+    """All parameters, one after the other, as one vector."""
+    return jnp.concatenate([jnp.ravel(p[...]) for p in parameters])
+
+
+def vector_to_parameters(vec, parameters):
+    """Writes the parts of a vector into the parameters."""
+    at = 0
+    for p in parameters:
+        size = math.prod(p.shape)
+        initialized(p, vec[at : at + size].reshape(p.shape))
+        at += size

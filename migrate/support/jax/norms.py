@@ -52,6 +52,27 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     return standardize(input, mean, var, eps, by_channel(weight, input.ndim), by_channel(bias, input.ndim))
 
 
+def native_layer_norm(input, normalized_shape, weight, bias, eps):
+    """`layer_norm`, the mean and 1 / the standard deviation."""
+    mean, var = moments(input, tuple(range(-len(normalized_shape), 0)))
+    return standardize(input, mean, var, eps, weight, bias), mean, 1 / jnp.sqrt(var + eps)
+
+
+def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
+    """`group_norm`, the means (N, group) and 1 / the standard deviations."""
+    mean, var = moments(jnp.reshape(input, (N, group, -1)), -1)
+    return group_norm(input, group, weight, bias, eps), mean[..., 0], 1 / jnp.sqrt(var[..., 0] + eps)
+
+
+def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    """`batch_norm`, and in training the means (C,) and 1 / the standard deviations; the running statistics stay as they are."""
+    out = batch_norm(input, running_mean, running_var, weight, bias, training, eps)
+    if not training:
+        return out, jnp.zeros(0), jnp.zeros(0)
+    mean, var = moments(input, (0, *range(2, input.ndim)))
+    return out, mean.reshape(-1), 1 / jnp.sqrt(var.reshape(-1) + eps)
+
+
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, eps=1e-5):
     """Normalises (N, C, ...) over each channel of each sample, or with the running statistics."""
     if use_input_stats:

@@ -72,6 +72,12 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     return out
 
 
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
+    """`grid_sample` with numbers for the modes."""
+    mode, padding = ("bilinear", "nearest", "bicubic")[interpolation_mode], ("zeros", "border", "reflection")[padding_mode]
+    return grid_sample(input, grid, mode, padding, align_corners)
+
+
 def pixel_shuffle(input, upscale_factor):
     """(*, C * r * r, H, W) -> (*, C, H * r, W * r)."""
     *lead, c, h, w = input.shape
