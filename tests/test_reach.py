@@ -44,3 +44,23 @@ def test_installed_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert not (tmp_path / "out" / "plainlib").exists()
     for cached in (installed._distributions, installed.folder_of, installed._requires_torch):
         cached.cache_clear()
+
+
+def test_registered_definitions(tmp_path: Path) -> None:
+    (tmp_path / "parts.py").write_text(
+        "import functools\n\n\nclass Table:\n    def __init__(self):\n        self.held = {}\n\n    def register(self, name):\n        return lambda f: self.held.setdefault(name, f)\n\n\n"
+        "TABLE = Table()\n\n\n@TABLE.register('a')\ndef first():\n    return 1\n\n\n@functools.lru_cache\ndef other():\n    return 2\n"
+    )
+    (tmp_path / "main.py").write_text("import functools\nfrom parts import TABLE\n\nprint(TABLE.held, functools)\n")
+    migrate.convert_path(tmp_path / "main.py", tmp_path / "out")
+    text = (tmp_path / "out" / "parts.py").read_text()
+    assert "def first" in text and "def other" not in text
+
+
+def test_alias_of_a_class_in_another_file(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "__init__.py").write_text("from parts.inner import Maker\nM = Maker\n")
+    (tmp_path / "parts" / "inner.py").write_text("import torch.nn as nn\n\n\ndef make(n):\n    return nn.Linear(n, n)\n\n\nclass Maker:\n    pass\n\n\nMaker.make = staticmethod(make)\n")
+    (tmp_path / "main.py").write_text("import torch.nn as nn\nfrom parts import M\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = M.make(3)\n")
+    migrate.convert_path(tmp_path / "main.py", tmp_path / "out")
+    assert "M.make(3, rngs=rngs)" in (tmp_path / "out" / "main.py").read_text()

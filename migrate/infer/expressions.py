@@ -76,7 +76,7 @@ def _attribute(inf: Inference, frame: Frame, node: ast.Attribute) -> Kind:
     base = evaluate(inf, frame, node.value)
     if base.tag in ("import", "class", "unknown"):
         found = inf.resolve(frame.file, node)
-        if found is not None:
+        if found is not None and not (base.tag == "class" and isinstance(base.ref, ClassInfo) and isinstance(found, str)):
             return _resolved(inf, found)
     return attribute_of(inf, base, node.attr)
 

@@ -1,5 +1,6 @@
 """Statements: what names and attributes hold after them."""
 import ast
+from collections.abc import Callable
 
 from migrate.infer.engine import Frame, Inference
 from migrate.infer.expressions import evaluate, iterate
@@ -31,8 +32,9 @@ def run(inf: Inference, frame: Frame, s: ast.stmt) -> None:
         case ast.If():
             _branches(inf, frame, s)
         case ast.For() | ast.AsyncFor():
-            assign(inf, frame, s.target, iterate(evaluate(inf, frame, s.iter)))
-            _loop(inf, frame, s.body)
+            held = iterate(evaluate(inf, frame, s.iter))
+            assign(inf, frame, s.target, held)
+            _loop(inf, frame, s.body, lambda: assign(inf, frame, s.target, held))
             run_body(inf, frame, s.orelse)
         case ast.While():
             evaluate(inf, frame, s.test)
@@ -107,12 +109,14 @@ def _augmented(inf: Inference, frame: Frame, s: ast.AugAssign) -> None:
         frame.env[s.target.id] = kind
 
 
-def _loop(inf: Inference, frame: Frame, body: list[ast.stmt]) -> None:
+def _loop(inf: Inference, frame: Frame, body: list[ast.stmt], again: Callable[[], None] = lambda: None) -> None:
+    """Runs a body twice: the second round starts from what the first left. `again` binds the loop's own names anew."""
     before = dict(frame.env)
     run_body(inf, frame, body)
     for name, kind in before.items():
         if frame.env.get(name) != kind:
             frame.env[name] = join(kind, frame.env.get(name, UNKNOWN))
+    again()
     run_body(inf, frame, body)
 
 

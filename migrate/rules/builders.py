@@ -258,6 +258,10 @@ EXAMPLES = (
         "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        make = partial(nn.Linear, n)\n        self.a, self.b = map(make, (3, 4))\n",
         "        self.a, self.b = map(partial(make, rngs=rngs), (3, 4))\n", "        self.a, self.b = map(make, (3, 4))\n", why="called by map",
     ),
+    Example(
+        "class Block(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = Maker.make(3)\n\n\ndef make(n):\n    return nn.Linear(n, n)\n\n\nclass Maker:\n    pass\n\n\nMaker.make = staticmethod(make)\n",
+        "        self.a = Maker.make(3, rngs=rngs)\n", "        self.a = Maker.make(3)\n", why="a function that a class gets afterwards",
+    ),
     Example("def width(n):\n    return 2 * n\n\n\nsize = width(3)\n"),
     Example("def choose(names, make=print):\n    return [make(n) for n in names]\n", why="what is made is no module"),
 )

@@ -28,6 +28,8 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     found = ctx.resolve(node.func)
     if found == LOAD:
         _load(ctx, node)
+    elif isinstance(node.func, ast.Attribute) and isinstance(row := ctx.resolve(node.func.value), Row) and row.kind == "layer" and row.support in ctx.support:
+        return  # a method of a layer's class, which is there under another name
     elif isinstance(found, str) and is_torch(found):
         if not _covered(ctx, node.func):
             refuse(ctx, node, found)
@@ -124,6 +126,10 @@ EXAMPLES = (
     Example("def f(x):\n    return torch.frobnicate(x)\n", jax="    import torch\n    # MIG301 torch.frobnicate has no equivalent yet\n    return torch.frobnicate(x)\n", refused="MIG301"),
     Example("def f(x: torch.cuda.Stream):\n    return x\n", jax="def f(x: object):\n    return x\n", why="an annotation names nothing that runs"),
     Example("def f(x: torch.Tensor):\n    return x.frobnicate(3)\n", jax="    # MIG301 Tensor.frobnicate has no equivalent yet\n", refused="MIG301"),
+    Example(
+        "class Conv(nn.Conv2d):\n    def __init__(self, n):\n        nn.Conv2d.__init__(self, n, n, 3)\n",
+        "        Conv2d.__init__(self, n, n, 3, rngs=rngs)\n", "        Conv2d.__init__(self, n, n, 3)\n", why="a method of a layer's class",
+    ),
     Example("def f(path, device):\n    return torch.load(path, map_location=device)\n", jax='    import torch\n    return torch.load(path, map_location="cpu")\n'),
     Example("def f(net):\n    return torch.optim.Adam(net)\n", refused="MIG307"),
     Example("class Work(torch.autograd.function.NestedIOFunction):\n    pass\n", refused="MIG306"),

@@ -18,6 +18,7 @@ from migrate.rules.shaping import in_shape
 from migrate.tables import Row, Variant, holes
 
 RULE = "operators"
+TENSORS = frozenset("input other tensor tensors self operands condition mat vec".split())
 PYTHON_TAGS = frozenset("str list dict set int float number bool shape tuple none import class numpy object dtype device function".split())
 
 
@@ -257,7 +258,8 @@ def as_function(ctx: Context, row: Row) -> str | None:
             return ast.unparse(body.func)
         if any(p.kind == "variadic" for p in row.parameters):
             continue
-        return f"lambda {', '.join(required)}: {_with_defaults(row, v, required)}"
+        device = ["device=None"] if row.torch.count(".") == 1 and not {p.name for p in row.parameters} & TENSORS else []  # what makes tensors takes one
+        return f"lambda {', '.join([*required, *device])}: {_with_defaults(row, v, required)}"
     return None
 
 
@@ -314,6 +316,7 @@ EXAMPLES = (
     Example("def f(x: torch.Tensor):\n    return torch.cat(\n        [x, x],  # both\n        dim=1,\n    )\n", jax="    return jnp.concatenate(\n        [x, x],  # both\n        axis=1,\n    )\n"),
     Example('def f(x: torch.Tensor):\n    return f"{x.mean():.3f} {x.size(0)!r:>{x.dim()}}"\n', jax='    return f"{jnp.mean(x):.3f} {x.shape[0]!r:>{x.ndim}}"\n', why="inside an f-string"),
     Example('def f(x: torch.Tensor):\n    é = "ünïcödé"; y = x.view(-1); return é, y.unsqueeze(0)\n', jax='    é = "ünïcödé"; y = x.reshape(-1); return é, jnp.expand_dims(y, 0)\n', why="text that is not ASCII before a call"),
+    Example("def f(window=torch.hann_window):\n    return window(3, device=None)\n", jax="def f(window=lambda window_length, device=None: "),
     Example(f"{INIT}        init = nn.init.xavier_normal_\n        init(self.w)\n", "        init = partial(xavier_normal_, rngs=rngs)\n        init(self.w)\n", why="an initialiser as a value"),
     Example("def f(x: torch.Tensor):\n    return -x.mean() ** 2, (x + 1).t() @ x, not x.any()\n", jax="    return -jnp.mean(x) ** 2, (x + 1).T @ x, not jnp.any(x)\n", why="parentheses where they are needed"),
     Example("def f(x: torch.Tensor):\n    if (n := x.numel()) > 3 and (y := x.sum()) is not None:\n        return y + n\n", jax="    if (n := x.size) > 3 and (y := jnp.sum(x)) is not None:\n", why="walrus"),

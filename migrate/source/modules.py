@@ -176,6 +176,16 @@ class Unit:
                 for b in c.bases:
                     if isinstance(b, ClassInfo):
                         self.subclasses.setdefault(b, []).append(c)
+            self._added_methods(file)
+
+    def _added_methods(self, file: FileInfo) -> None:
+        """`Class.name = staticmethod(function)` after the class."""
+        for s in file.source.tree.body:
+            if isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(t := s.targets[0], ast.Attribute) and isinstance(s.value, ast.Call) and s.value.args:
+                owner = self.resolve(file, t.value) if isinstance(t.value, ast.Name) else None
+                function = self.resolve(file, s.value.args[0])
+                if isinstance(owner, ClassInfo) and isinstance(function, FunctionInfo) and isinstance(s.value.func, ast.Name) and s.value.func.id == "staticmethod":
+                    owner.methods.setdefault(t.attr, function)
 
     def _base(self, file: FileInfo, node: ast.expr) -> "ClassInfo | Row | str | None":
         if isinstance(node, ast.Subscript):  # Generic[T]

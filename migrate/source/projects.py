@@ -10,6 +10,9 @@ from migrate.source.text import Source, SourceError
 from migrate.source.text import read as read_text
 
 
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
 @dataclass(eq=False)
 class Module:
     """A local module: its top-level statements by the names they bind, and what is needed of it. `whole`: all of it."""
@@ -133,7 +136,9 @@ class Reach:
         statements = module.binders.get(name)
         if statements:
             module.needed.add(name)
-            for s in [*statements, *module.touchers.get(name, ())]:
+            imported = all(isinstance(s, (ast.Import, ast.ImportFrom)) for s in statements)
+            touchers = [s for s in module.touchers.get(name, ()) if not (imported and isinstance(s, DEFINITIONS))]
+            for s in [*statements, *touchers]:
                 self._todo.append((module, name))
                 self._keep(module, s, name)
             return True
@@ -252,7 +257,7 @@ def _walk(statements: list[ast.stmt]) -> Iterator[ast.AST]:
     while stack:
         node = stack.pop()
         if isinstance(node, ast.If) and _is_type_checking(node.test):
-            stack += node.orelse
+            stack += [node.test, *node.orelse]
             continue
         yield node
         stack.extend(ast.iter_child_nodes(node))
@@ -293,12 +298,14 @@ def _binds(s: ast.stmt) -> Iterator[str]:
 
 
 def _touches(s: ast.stmt) -> Iterator[str]:
-    """Names whose value a statement changes: `table["x"] = f`, `names.append(y)`, `Class.attribute = z`."""
+    """Names whose value a statement changes: `table["x"] = f`, `names.append(y)`, `Class.attribute = z`, `@table.register("x")`."""
     targets: list[ast.expr] = []
     if isinstance(s, ast.Assign):
         targets = s.targets
     elif isinstance(s, ast.AugAssign):
         targets = [s.target]
+    elif isinstance(s, DEFINITIONS):
+        targets = [d.func if isinstance(d, ast.Call) else d for d in s.decorator_list]
     elif isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and isinstance(s.value.func, ast.Attribute):
         targets = [s.value.func]
     for t in targets:

@@ -1,4 +1,5 @@
 """What is known only at run time: whether a target is a dtype, whether a condition holds."""
+import jax.numpy as jnp
 import numpy as np
 
 
@@ -11,3 +12,10 @@ def to(input, target):
 def check(condition, message=None):
     """Raises unless the condition holds; `message` is a text or makes one."""
     assert condition, message() if callable(message) else message
+
+
+def float_tensor(data):
+    """What `torch.Tensor(data)` makes: an array of that size for a number, of those values for anything else."""
+    if isinstance(data, tuple):
+        raise TypeError("whether a tuple is a size or data is not known here: use jnp.empty or jnp.asarray")
+    return jnp.zeros(data, jnp.float32) if isinstance(data, int) else jnp.asarray(data, jnp.float32)
