@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from migrate.infer.engine import Frame, Inference, constant, usage
-from migrate.infer.kinds import BOOL, BOOL_TENSOR, FACTORY, FLOAT, INT, NAMED, NUMBER, STR, TENSOR, UNKNOWN, Kind, join, join_all
+from migrate.infer.kinds import BOOL, BOOL_TENSOR, FACTORY, FLOAT, INT, MODULE, NAMED, NUMBER, STR, TENSOR, UNKNOWN, Kind, join, join_all
 from migrate.infer.lookups import lookup
 from migrate.source.modules import ClassInfo, FunctionInfo
 from migrate.tables import Row
@@ -85,6 +85,8 @@ def attribute_of(inf: Inference, base: Kind, name: str) -> Kind:
     """The kind of an attribute of something."""
     if base.tag == "module" and (held := base.member(name)) is not None:
         return held
+    if base.tag == "module" and name == "_modules":
+        return Kind("dict", item=base.item or MODULE)
     match base.tag:
         case "tensor":
             row = inf.unit.table.by_attribute.get(name)

@@ -21,6 +21,7 @@ class Builders:
         self.lambdas: set[ast.Lambda] = set()
         self._calls: dict[FunctionInfo, list[ast.Call]] = {}
         self._holder: dict[ast.Call, FunctionInfo] = {}
+        self._constructors: set[ast.Call] = set()  # calls of the constructor that a replaced one keeps
 
     def run(self) -> None:
         """Sets `builds` of all functions; `lambdas` are those that make modules."""
@@ -29,6 +30,7 @@ class Builders:
                 f.builds = f.makes = f.name == "__init__" and f.owner is not None and f.owner.is_module
                 self._collect(f)
             self._escaping(file)
+            self._replaced(file)
             for node in file.source.nodes:
                 if isinstance(node, ast.Lambda) and self.inf.kinds.get(node, Kind("unknown")).tag == "factory":
                     self.lambdas.add(node)
@@ -60,6 +62,26 @@ class Builders:
                 parent, f = file.source.parents.get(node), self.inf.of(node).ref
                 if f is nested[node.id] and not (isinstance(parent, ast.Call) and parent.func is node):
                     nested[node.id].escapes = True
+
+    def _replaced(self, file: FileInfo) -> None:
+        """Finds functions that take the place of a module's constructor: `cls.__init__ = new_init` in a decorator of modules."""
+        for node in file.source.nodes:
+            if not (isinstance(node, ast.Assign) and isinstance(t := node.targets[0], ast.Attribute) and t.attr == "__init__" and isinstance(node.value, ast.Name)):
+                continue
+            f = next((f for f in file.functions if f.name == node.value.id and f.owner is None), None)
+            if f is None or not self._decorates_modules(f):
+                continue
+            f.builds = f.makes = True
+            kept = {s.targets[0].id for s in file.source.nodes if isinstance(s, ast.Assign) and isinstance(s.value, ast.Attribute) and s.value.attr == "__init__" and isinstance(s.targets[0], ast.Name)}
+            self._constructors.update(c for c in self._calls[f] if isinstance(c.func, ast.Name) and c.func.id in kept)
+
+    def _decorates_modules(self, f: FunctionInfo) -> bool:
+        """Whether the outermost function around one decorates modules of the unit."""
+        while (outer := _around(f)) is not None:
+            f = outer
+        modules = [c for file in self.unit.files.values() for c in file.classes if c.is_module]
+        named = [(c, d.func if isinstance(d, ast.Call) else d) for c in modules for d in c.node.decorator_list]
+        return any(isinstance(d, (ast.Name, ast.Attribute)) and self.unit.resolve(c.file, d) is f for c, d in named)
 
     def _result(self, f: FunctionInfo) -> str:
         found = self.inf.returns.get(f)
@@ -121,7 +143,7 @@ class Builders:
 
     def how(self, call: ast.Call) -> str:
         """ "pass", "build" (through the support function) or "" """
-        return self.how_kind(self.inf.of(call.func), call)
+        return "pass" if call in self._constructors else self.how_kind(self.inf.of(call.func), call)
 
     def mapped(self, call: ast.Call) -> bool:
         """Whether `map` is given something that makes modules."""
@@ -261,6 +283,11 @@ EXAMPLES = (
     Example(
         "class Block(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = Maker.make(3)\n\n\ndef make(n):\n    return nn.Linear(n, n)\n\n\nclass Maker:\n    pass\n\n\nMaker.make = staticmethod(make)\n",
         "        self.a = Maker.make(3, rngs=rngs)\n", "        self.a = Maker.make(3)\n", why="a function that a class gets afterwards",
+    ),
+    Example(
+        "def noted(cls):\n    old = cls.__init__\n\n    def new(self, **kwargs):\n        self.options = kwargs\n        old(self, **kwargs)\n\n    cls.__init__ = new\n    return cls\n\n\n"
+        "@noted\nclass Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.a = nn.Linear(n, n)\n",
+        "    def new(self, *, rngs: nnx.Rngs, **kwargs):\n        self.options = kwargs\n        old(self, **kwargs, rngs=rngs)\n", "        old(self, **kwargs)\n", why="a decorator that replaces the constructor",
     ),
     Example("def width(n):\n    return 2 * n\n\n\nsize = width(3)\n"),
     Example("def choose(names, make=print):\n    return [make(n) for n in names]\n", why="what is made is no module"),

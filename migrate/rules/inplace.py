@@ -9,6 +9,7 @@ import ast
 from migrate.calls import Bound, Filler, Refusal, bind, choose, template_names
 from migrate.context import Context
 from migrate.edits import ADD, LAMBDA, MULTIPLY, NAMED, UNARY, Emitter, Piece
+from migrate.infer.engine import usage
 from migrate.infer.kinds import Kind
 from migrate.infer.writes import NO_WRITES
 from migrate.rules import aliases, rngs, state, views
@@ -126,7 +127,17 @@ def updated(ctx: Context, e: Emitter, target: ast.Subscript, value: Piece, how: 
         if _covers(ctx, target):
             return Piece(f"{ctx.name('jnp')}.where({mask.at(LAMBDA)}, {value.at(LAMBDA)}, {base.at(LAMBDA)})")
         return Piece(f"{ctx.name('where_set')}({base.at(LAMBDA)}, {mask.at(LAMBDA)}, {value.at(LAMBDA)})")
+    if how == "set" and _may_be_list(ctx, target):
+        return Piece(f"{ctx.name('set_item')}({base.at(LAMBDA)}, {e.piece(target.slice).at(LAMBDA)}, {value.at(LAMBDA)})")
     return Piece(f"{base.at(17)}.at[{views.index(e, target)}].{how}({value.at(LAMBDA)})")
+
+
+def _may_be_list(ctx: Context, target: ast.Subscript) -> bool:
+    """Whether what is written to was only taken for a tensor, as nothing in the function tells what the parameter is."""
+    held, function = target.value, ctx.function_of(target)
+    if not isinstance(held, ast.Name) or function is None or ctx.kind(held).sure or isinstance(target.slice, (ast.Tuple, ast.Slice)) or ctx.kind(target.slice).is_tensor:
+        return False
+    return any(p.arg == held.id for p in function.parameters) and usage(ctx.inf, ctx.file, function.node, held.id).is_unknown
 
 
 def _covers(ctx: Context, target: ast.Subscript) -> bool:
@@ -414,6 +425,10 @@ def visit_index(ctx: Context, node: ast.Subscript) -> None:
 
 
 EXAMPLES = (
+    Example(
+        "class Net(nn.Module):\n    def forward(self, x):\n        for i in range(2):\n            x[i] = torch.relu(x[i])\n        return x\n",
+        jax="            x = set_item(x, i, jax.nn.relu(x[i]))\n", why="a list or a tensor",
+    ),
     Example("def f(x: torch.Tensor, i: torch.Tensor):\n    x = x.clone()\n    x[:, i] -= 1\n    return x\n", jax="x.at[:, i].set(x[:, i] - 1)", why="an index may name an element twice"),
     Example("def f(x: torch.Tensor):\n    y = x + 1\n    y[:, 0] -= x[0]\n    return y\n", jax="y = y.at[:, 0].add(-x[0])"),
     Example("def f(config):\n    config['lr'] = 0.1\n    config['steps'] += 1\n    return config\n"),

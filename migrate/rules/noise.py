@@ -31,7 +31,7 @@ STATEMENTS = frozenset({
 FLAGS = ("torch.backends.", "torch._C.", "torch._dynamo.config", "torch._inductor.config")
 SAME = frozenset({"torch.jit.script", "torch.compile", "torch.jit.optimize_for_inference", "torch.jit.freeze", "torch.compiler.disable", "torch.jit.ignore", "torch.jit.unused", "torch.jit.export"})
 FALSE = frozenset({"torch.jit.is_scripting", "torch.jit.is_tracing", "torch.compiler.is_compiling", "torch._dynamo.is_compiling", "torch.is_autocast_enabled", "torch.onnx.is_in_onnx_export",
-                   "torch.cuda.is_available", "torch.backends.mps.is_available", "torch.distributed.is_initialized", "torch.distributed.is_available", "torch.compiler.is_dynamo_compiling",
+                   "torch.cuda.is_available", "torch.xpu.is_available", "torch.backends.mps.is_available", "torch.distributed.is_initialized", "torch.distributed.is_available", "torch.compiler.is_dynamo_compiling",
                    "torch.overrides.has_torch_function", "torch.overrides.has_torch_function_unary", "torch.overrides.has_torch_function_variadic", "torch.is_inference_mode_enabled",
                    "torch.is_grad_enabled_"})
 MODULE_NOISE = frozenset({"to", "cpu", "cuda", "requires_grad_", "share_memory"})

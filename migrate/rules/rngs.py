@@ -67,7 +67,7 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         return
     builders: Builders = ctx.shared["builders"]
     how = builders.how(node)
-    if how == "pass" and not any(k.arg == "rngs" for k in node.keywords):
+    if how == "pass" and not any(k.arg == "rngs" for k in node.keywords) and not _of_base(ctx, node):
         calling.insert_keyword(ctx, node, f"rngs={stream(ctx, node)}", RULE)
     elif how == "build":
         name, given = ctx.name("build"), stream(ctx, node)
@@ -76,6 +76,12 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         made, given, partial = node.args[0], stream(ctx, node), ctx.name("partial")
         inner = ctx.plan.nodes.pop(made, None)
         ctx.edit(made, lambda e: Piece(f"{partial}({Piece.of(inner.build(e) if inner else e.original(made)).text}, rngs={given})"), RULE, why="map")
+
+
+def _of_base(ctx: Context, node: ast.Call) -> bool:
+    """`Base.__init__(self, ...)` in a module: the modules' rule passes the stream."""
+    owner = ctx.class_of(node)
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "__init__" and owner is not None and owner.is_module
 
 
 def visit_lambda(ctx: Context, node: ast.Lambda) -> None:
@@ -100,6 +106,10 @@ EXAMPLES = (
     Example(
         "class A(nn.Module):\n    def forward(self, x):\n        return x + torch.randn(3)\n\n\nclass B(A):\n    n = 3\n", "        self.rngs = rngs.fork()\n\n    def __call__(self, x):\n", "class B(A):\n    n = 3\n",
         why="a subclass uses its base's stream",
+    ),
+    Example(
+        "class A(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.a = nn.Linear(n, n)\n\n\nclass B(A):\n    def __init__(self, n):\n        A.__init__(self, n)\n",
+        "        A.__init__(self, n, rngs=rngs)\n", "        A.__init__(self, n)\n",
     ),
     Example("def width(n):\n    return 2 * n\n\n\nsize = width(3)\n"),
     Example("double = lambda n: 2 * n\nrngs = double(3)\n"),

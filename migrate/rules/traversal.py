@@ -46,6 +46,28 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         ctx.refuse("MIG306", node, "PyTorch's machinery around modules has no counterpart here")
 
 
+HELD = {"_modules": ("named_children", ""), "_parameters": ("named_parameters", ", recurse=False")}
+
+
+def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
+    """`self._modules.values()`."""
+    if node.attr not in HELD or ctx.owned(node) or ctx.kind(node.value).tag != "module" or not isinstance(node.ctx, ast.Load):
+        return
+    walk, more = HELD[node.attr]
+    if walk in ctx.support and not isinstance(getattr(ctx.source.parent(node), "ctx", None), ast.Store):
+        ctx.edit(node, lambda e: Piece(f"dict({ctx.name(walk)}({e.piece(node.value).text}{more}))"), RULE, why=node.attr)
+
+
+def visit_assign(ctx: Context, node: ast.Assign) -> None:
+    """`self._modules[name] = module`."""
+    target = node.targets[0]
+    if len(node.targets) > 1 or not isinstance(target, ast.Subscript) or not isinstance(held := target.value, ast.Attribute) or held.attr != "_modules" or ctx.owned(node):
+        return
+    if ctx.kind(held.value).tag == "module":
+        ctx.removed.add(held)
+        ctx.edit(node, lambda e: Piece(f"setattr({e.piece(held.value).text}, {e.piece(target.slice).text}, {e.piece(node.value).text})"), RULE, why="_modules")
+
+
 def _depends_on_axes(ctx: Context, walk: ast.Call) -> bool:
     """Whether a loop over parameters does something with one that the order of its axes matters to."""
     loop: ast.AST | None = ctx.source.parent(walk)
@@ -110,6 +132,8 @@ EXAMPLES = (
     Example("class Site:\n    def modules(self):\n        return []\n\n\ndef f(site: Site):\n    return site.modules(), list(site.modules())\n"),
     Example("def f(names):\n    return names.parameters(), names.apply(print)\n"),
     Example("class Net(nn.Module):\n    def modules(self):\n        return []\n\n    def forward(self, x):\n        return self.modules()\n", jax="        return self.modules()\n", why="the class's own"),
+    Example(f"{HEAD}\n    def forward(self, x):\n        for m in self._modules.values():\n            x = m(x)\n        return x\n", jax="        for m in dict(named_children(self)).values():\n"),
+    Example(f"{HEAD}        self._modules['b'] = nn.Linear(3, 3)\n", "        setattr(self, 'b', nnx.Linear(3, 3, rngs=rngs))\n", "        setattr(self, 'b', Linear(3, 3))\n"),
     Example(f"{HEAD}        self.n = len(self.state_dict())\n", "        self.n = len(state_dict(self))\n", ),
     Example(f"{HEAD}\n    def load(self, state):\n        self.load_state_dict(state, strict=False)\n", "        load_state_dict(self, state, strict=False)\n"),
     Example("def f():\n    net = nn.Linear(3, 3)\n    return net.state_dict(prefix='a')\n", refused="MIG306"),

@@ -1,4 +1,4 @@
-"""Assignment through a mask."""
+"""Assignment through a mask, and to what may be a list."""
 import jax.numpy as jnp
 
 
@@ -8,3 +8,11 @@ def where_set(x, mask, value):
     if value.ndim > x.ndim - mask.ndim:
         return x.at[mask].set(value)
     return jnp.where(mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim)), value, x)
+
+
+def set_item(x, index, value):
+    """`x` after `x[index] = value`; x is an array, or something that can be written to."""
+    if hasattr(x, "at"):
+        return x.at[index].set(value)
+    x[index] = value
+    return x

@@ -97,3 +97,29 @@ def multi_head_attention_forward(
     if not batched:
         out, weights = out[:, 0], weights if weights is None else weights[0]
     return out, weights
+
+
+def over_positions(fn, sizes, first=None):
+    """fn(batch, head, query, key) at all positions: (B, H, Q, K); with `first` of that shape, fn(element, batch, head, query, key)."""
+    places = jnp.meshgrid(*map(jnp.arange, sizes), indexing="ij")
+    for _ in sizes:
+        fn = jax.vmap(fn)
+    return fn(*([] if first is None else [first]), *places)
+
+
+def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN):
+    """What a mask function keeps, as a boolean mask (B, H, queries, keys); sizes that are None are 1."""
+    return over_positions(mask_mod, (B or 1, H or 1, Q_LEN, KV_LEN)).astype(bool)
+
+
+def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False):
+    """Attention whose scores a function changes and a mask from `create_block_mask` keeps; (B, H, L, E) -> (B, H, L, V)."""
+    if enable_gqa:
+        key, value = (jnp.repeat(a, query.shape[1] // a.shape[1], axis=1) for a in (key, value))
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = jnp.matmul(query * scale, jnp.swapaxes(key, -2, -1))
+    if score_mod is not None:
+        scores = over_positions(score_mod, scores.shape, scores)
+    if block_mask is not None:
+        scores = jnp.where(block_mask, scores, -jnp.inf)
+    return jnp.matmul(safe_softmax(scores), value)
