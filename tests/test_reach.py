@@ -64,3 +64,13 @@ def test_alias_of_a_class_in_another_file(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("import torch.nn as nn\nfrom parts import M\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = M.make(3)\n")
     migrate.convert_path(tmp_path / "main.py", tmp_path / "out")
     assert "M.make(3, rngs=rngs)" in (tmp_path / "out" / "main.py").read_text()
+
+
+def test_names_looked_up_in_globals(tmp_path: Path) -> None:
+    (tmp_path / "acts.py").write_text(
+        "import torch.nn as nn\n\n\nclass Act(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.a = nn.Linear(n, n)\n\n\ndef get(name):\n    return globals().get(name)\n"
+    )
+    (tmp_path / "main.py").write_text("import torch.nn as nn\nfrom acts import get\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = get('Act')(3)\n")
+    migrate.convert_path(tmp_path / "main.py", tmp_path / "out")
+    assert "class Act" in (tmp_path / "out" / "acts.py").read_text()
+    assert "build(get('Act'), 3, rngs=rngs)" in (tmp_path / "out" / "main.py").read_text()

@@ -238,6 +238,8 @@ def _imported(inf: Inference, frame: Frame, node: ast.Call, name: str, args: lis
     module, _, last = name.rpartition(".")
     if name == "builtins.getattr" and (found := lookup(inf.unit, frame.file, node)) is not None:
         return looked_up(found)
+    if name == "builtins.globals":
+        return _globals(inf, frame)
     if module == "builtins":
         return _builtin(inf, frame, last, args, keywords)
     if name in ("collections.OrderedDict", "easydict.EasyDict"):
@@ -261,6 +263,15 @@ def _imported(inf: Inference, frame: Frame, node: ast.Call, name: str, args: lis
     if name.startswith("torch."):
         return UNKNOWN
     return UNKNOWN
+
+
+def _globals(inf: Inference, frame: Frame) -> Kind:
+    """The names of a module, where one of them makes modules."""
+    top = frame.file.names.top
+    found = [inf.unit.named(f"{frame.file.module}.{n}" if frame.file.module else n) for n in top.bindings]
+    held = frozenset(f for f in found if isinstance(f, (ClassInfo, FunctionInfo)) or isinstance(f, Row) and f.kind == "layer")
+    makes = any(isinstance(f, Row) or isinstance(f, ClassInfo) and f.is_module for f in held)
+    return Kind("dict", item=Kind("factory", ref=held)) if makes else Kind("dict")
 
 
 def looked_up(found: Lookup) -> Kind:

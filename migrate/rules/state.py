@@ -297,6 +297,8 @@ def write(ctx: Context, e: Emitter, variable: ast.Attribute, value: Piece, templ
     native = _native_state(ctx, variable)
     name, axes = native if native is not None else (renamed(ctx, variable.value, variable.attr), None)
     held = Piece(f"{e.piece(variable.value).at(17)}.{name}")
+    if axes == MIXED and variable.attr == "weight" and "set_torch_weight" in ctx.support:
+        return Piece(f"{ctx.name('set_torch_weight')}({e.piece(variable.value).text}, {value.text})")
     if axes == MIXED:
         ctx.report("MIG304", variable, f"{ctx.source.segment(variable)}: which layer this is could not be told, and layers keep their weights in different layouts")
         return fill(ctx, ctx.target.write, v=Piece(f"{ctx.name(variable.attr + '_of')}({e.piece(variable.value).text})"), x=value)
@@ -319,6 +321,10 @@ EXAMPLES = (
     Example(
         "import einops\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.all = nn.ParameterList([nn.Parameter(torch.zeros(3))])\n\n    def forward(self, x):\n        for p in self.all:\n            x = x + einops.repeat(p, 'd -> b d', b=2) + p\n        return x\n",
         "            x = x + einops.repeat(p[...], 'd -> b d', b=2) + p\n", "            x = x + einops.repeat(p.value, 'd -> b d', b=2) + p\n", why="an element, given to a library",
+    ),
+    Example(
+        "def init(m):\n    if isinstance(m, (nn.Conv1d, nn.ConvTranspose1d)):\n        m.weight.data.normal_(0.0, 0.01)\n",
+        "        set_torch_weight(m, 0.01 * jax.random.normal(rngs(), torch_weight(m).shape, torch_weight(m).dtype))\n", "        m.weight.assign(", why="layers that keep their weights in different layouts",
     ),
     Example("class Plain:\n    def __init__(self):\n        self.w = 3\n        self.b = [1]\n\n    def go(self):\n        self.b = self.b * 2\n        return self.w\n"),
     Example("def f(layer, name):\n    layer.register_buffer(name, None)\n"),

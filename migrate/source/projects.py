@@ -172,6 +172,9 @@ class Reach:
                 self._import(module, node, None)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self._use(module, node.id)
+            elif isinstance(node, (ast.Attribute, ast.Subscript)) and _is_globals(node.value):
+                for bound in list(module.binders):  # a look-up by name: of anything that the module binds
+                    self.need(module, bound)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier() and node.value in module.binders and module.whole:
                 self._use(module, node.value)
         for attribute in _attributes(s):
@@ -261,6 +264,10 @@ def _walk(statements: list[ast.stmt]) -> Iterator[ast.AST]:
             continue
         yield node
         stack.extend(ast.iter_child_nodes(node))
+
+
+def _is_globals(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "globals" and not node.args
 
 
 def _is_type_checking(test: ast.expr) -> bool:

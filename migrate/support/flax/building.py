@@ -148,6 +148,12 @@ def torch_weight(module):
     return weight[...] if axes is None else jnp.transpose(weight[...], [axes.index(i) for i in range(len(axes))])
 
 
+def set_torch_weight(module, value):
+    """Gives a layer a weight that is in PyTorch's layout."""
+    axes = axes_of(module)
+    weight_of(module)[...] = value if axes is None else jnp.transpose(value, axes)
+
+
 def bias_of(module):
     """The variable that PyTorch calls `bias`, or None."""
     return getattr(module, "bias", None)
