@@ -158,7 +158,7 @@ def emit(ctx: Context) -> Conversion:
         tree = ast.parse(code)
     except SyntaxError as e:
         return _broken(ctx, f"the result would not be valid Python: {e.msg} (line {e.lineno}: {(e.text or '').strip()})")
-    if twice := [n for n in ast.walk(tree) if isinstance(n, ast.Call) and len(names := [k.arg for k in n.keywords if k.arg]) > len(set(names))]:
+    if twice := [n for n in ast.walk(tree) if isinstance(n, ast.Call) and len(given := [k.arg for k in n.keywords if k.arg]) > len(set(given))]:
         return _broken(ctx, f"the result would not be valid Python: an argument is given twice (line {twice[0].lineno})")
     if lost := sorted(free_names(ast.walk(tree)) - free_names(ctx.source.nodes)):
         ctx.report("MIG901", ctx.source.tree, f"the result looks up names that nothing binds: {', '.join(lost)}")
