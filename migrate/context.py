@@ -8,7 +8,7 @@ from typing import Any
 from migrate.diagnostics import CODES, Diagnostic
 from migrate.edits import Build, Conflict, NodeEdit, Plan, all_names
 from migrate.infer.engine import Inference
-from migrate.infer.facts import Facts
+from migrate.infer.facts import Exchange, Facts
 from migrate.infer.kinds import UNKNOWN, Kind
 from migrate.source.modules import ClassInfo, FileInfo, FunctionInfo, Unit
 from migrate.support.extract import Support
@@ -33,6 +33,7 @@ class Context:
     plan: Plan
     support_module: str = "torch_support"
     facts: Facts = field(default_factory=Facts)
+    exchange: Exchange = field(default_factory=Exchange)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     needs: set[str] = field(default_factory=set)
     removed: set[ast.AST] = field(default_factory=set)  # nodes that go with the statement that holds them

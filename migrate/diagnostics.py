@@ -59,6 +59,8 @@ CODES = _codes(
     Code("MIG203", "warning", "Random numbers", "The target draws other numbers from the same seed; only the distribution is kept.", "Compare statistics, not values."),
     Code("MIG204", "warning", "Callee unknown", "Whether this call needs the random stream could not be told.", "Check the call."),
     Code("MIG205", "warning", "Class attribute renamed", "The target reserves the name.", "Use the new name in code outside this file."),
+    Code("MIG206", "warning", "Converted apart", "A large project is converted in parts. This file uses a definition of another part, which that part converted with other knowledge of it.",
+         "Compare the call with the definition."),
     Code("MIG301", "error", "Not supported", "No row or rule covers this.", "Write this part by hand, or add a row (docs/adding-an-operator.md)."),
     Code("MIG302", "error", "Argument not supported", "The operator is known, but not with this argument.", "Write this part by hand."),
     Code("MIG303", "error", "In-place write through a view", "PyTorch would change another tensor as well; JAX arrays are immutable.",

@@ -12,7 +12,7 @@ from migrate.diagnostics import Diagnostic
 from migrate.edits import Emitter, Plan
 from migrate.infer import facts
 from migrate.infer.engine import Inference
-from migrate.infer.facts import Facts
+from migrate.infer.facts import Exchange
 from migrate.rules import comments, driver, imports
 from migrate.rules.builders import Builders
 from migrate.source.modules import FileInfo, Unit
@@ -93,8 +93,8 @@ def _convert_one(text: str | bytes, target: Target, filename: str, table: Table)
     return convert_unit(unit, target)[""]
 
 
-def convert_unit(unit: Unit, target: Target, support_name: str = SUPPORT, given: Facts | None = None, learned: list[Facts] | None = None) -> dict[str, Conversion]:
-    """Converts all files of a unit; by module name. `given`: facts of code elsewhere; `learned` gets those of the unit itself."""
+def convert_unit(unit: Unit, target: Target, support_name: str = SUPPORT, exchange: Exchange | None = None) -> dict[str, Conversion]:
+    """Converts all files of a unit; by module name. `exchange`: facts of code elsewhere, and those of the unit itself."""
     unit.link()
     support = load_support(target.name)
     inf = Inference(unit)
@@ -102,11 +102,9 @@ def convert_unit(unit: Unit, target: Target, support_name: str = SUPPORT, given:
     builders = Builders(unit, inf, target, support)
     builders.run()
     shared: dict[str, Any] = {"builders": builders, "building_lambdas": builders.lambdas}
-    found = facts.known(unit, inf)
-    if learned is not None:
-        learned.append(found)
-    every = found | given if given else found
-    contexts = {m: _context(unit, f, inf, target, support, support_name, every, dict(shared)) for m, f in unit.files.items()}
+    exchange = exchange or Exchange()
+    exchange.found = facts.known(unit, inf)
+    contexts = {m: _context(unit, f, inf, target, support, support_name, exchange, dict(shared)) for m, f in unit.files.items()}
     for ctx in contexts.values():
         _planned(ctx)
     for ctx in contexts.values():
@@ -140,9 +138,9 @@ def _guarded(ctx: Context) -> Conversion:
     return Conversion(ctx.source.text, {}, tuple(sorted(ctx.diagnostics)), ctx.source.filename)
 
 
-def _context(unit: Unit, file: FileInfo, inf: Inference, target: Target, support: Support, name: str, every: Facts, shared: dict[str, Any]) -> Context:
+def _context(unit: Unit, file: FileInfo, inf: Inference, target: Target, support: Support, name: str, exchange: Exchange, shared: dict[str, Any]) -> Context:
     shared["after"] = {}
-    return Context(unit, file, inf, target, support, Plan(file.source), name, every, shared=shared)
+    return Context(unit, file, inf, target, support, Plan(file.source), name, exchange.found | exchange.given, exchange, shared=shared)
 
 
 def emit(ctx: Context) -> Conversion:

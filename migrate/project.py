@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from migrate.diagnostics import Diagnostic
+from migrate.infer.facts import Exchange
 from migrate.pipeline import SUPPORT, Conversion, convert_unit, deep, target_named
 from migrate.source.datafiles import beside
 from migrate.source.modules import Unit
@@ -80,7 +81,7 @@ def plan_path(path: str | Path, target: str = "flax", roots: Sequence[str | Path
     known = {r.torch.partition(".")[0] for r in (table or standard()).rows}
     reach = Reach([folder, *map(Path, roots)], known)
     starts = [(p, _module_name(p, folder)) for p in _python_files(path)] if path.is_dir() else [(path, path.stem)]
-    files, modules = deep(lambda: _convert(reach, starts, target, table or standard()))
+    files, modules = deep(lambda: convert_reached(reach, starts, target, table or standard()))
     return Planned(files, modules, target, reach, folder)
 
 
@@ -95,7 +96,10 @@ def _module_name(path: Path, folder: Path) -> str:
     return ".".join(parts)
 
 
-def _convert(reach: Reach, starts: list[tuple[Path, str]], target: str, table: Table) -> tuple[dict[Path, Conversion], dict[str, Module]]:
+def convert_reached(
+    reach: Reach, starts: Sequence[tuple[Path, str]], target: str, table: Table, support_name: str = "", exchange: Exchange | None = None,
+) -> tuple[dict[Path, Conversion], dict[str, Module]]:
+    """Converts files with all that they reach: the conversions by path, the modules by name."""
     for path, name in starts:
         reach.add(path, name)
     unit = Unit(table)
@@ -109,13 +113,13 @@ def _convert(reach: Reach, starts: list[tuple[Path, str]], target: str, table: T
         trimmed.newline, trimmed.encoding = source.newline, source.encoding
         unit.add(trimmed, m.name, m.package)
     chosen = target_named(target)
-    converted = convert_unit(unit, chosen, _support_name(modules))
+    converted = convert_unit(unit, chosen, support_name or _support_name(modules), exchange)
     for m in modules.values():
         c = converted[m.name]
         notes = [Diagnostic(1, 1, "MIG104", f"left out, as nothing needed uses it: {', '.join(left_out[m.name])}", str(m.path))] if left_out[m.name] else []
         files[m.path] = c if m.whole else replace(c, code=close_gaps(c.code), diagnostics=tuple(sorted([*c.diagnostics, *notes])))
     for path, error in reach.unreadable.items():
-        files[path] = Conversion(path.read_bytes().decode("utf-8", "replace"), {}, (Diagnostic(error.line or 1, error.column or 1, "MIG501", str(error), str(path)),), str(path))
+        files[path] = Conversion(reach.bytes(path).decode("utf-8", "replace"), {}, (Diagnostic(error.line or 1, error.column or 1, "MIG501", str(error), str(path)),), str(path))
     return files, modules
 
 

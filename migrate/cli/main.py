@@ -17,6 +17,7 @@ from migrate.cli.failure import Failure
 COMMANDS = {
     "convert": "Convert PyTorch source into Flax or Keras source.",
     "review": "Walk through a conversion piece by piece and decide.",
+    "port": "Convert a whole project, with a report.",
     "check": "Run the original and the converted model side by side.",
     "weights": "Turn a PyTorch checkpoint into weights of the converted model.",
     "oracle": "Record what the original computes, for a check elsewhere.",

@@ -34,6 +34,15 @@ class Facts:
         )
 
 
+@dataclass(eq=False)
+class Exchange:
+    """What a unit is told of code elsewhere, and what can be told of it. `asked`: whether it mattered that no Sequential is opened or swapped."""
+
+    given: Facts = Facts()
+    found: Facts = Facts()
+    asked: bool = False
+
+
 def written(unit: Unit) -> Facts:
     """The facts that the text alone tells."""
     tested: set[str] = set()

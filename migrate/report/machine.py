@@ -4,11 +4,18 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from migrate.diagnostics import CODES
+from migrate.diagnostics import CODES, Diagnostic
 from migrate.report.text import located
 
 LEVELS = {"info": "note", "warning": "warning", "error": "error"}
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+class Told:
+    """The diagnostics of a file, read back from a report."""
+
+    def __init__(self, path: str, told: Sequence[Mapping[str, Any]]) -> None:
+        self.diagnostics = [Diagnostic(d["line"], d["column"], d["code"], d["message"], path) for d in told]
 
 
 def as_json(files: Mapping[str, Any], written: Sequence[str] = ()) -> dict[str, Any]:

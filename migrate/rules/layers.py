@@ -168,7 +168,10 @@ def _container(ctx: Context, node: ast.Call, row: Row) -> None:
 
 def _plain_sequential(ctx: Context, node: ast.Call) -> bool:
     """A Sequential that is only called, and whose elements each return one tensor."""
-    if node.keywords or not node.args or ctx.facts.swapped_layers or SEQUENTIAL in ctx.facts.tested_layers or not all(_returns_tensor(ctx, a) for a in node.args):
+    if node.keywords or not node.args or SEQUENTIAL in ctx.facts.tested_layers or not all(_returns_tensor(ctx, a) for a in node.args):
+        return False
+    ctx.exchange.asked = True
+    if ctx.facts.swapped_layers:
         return False
     parent = ctx.source.parent(node)
     if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Attribute):

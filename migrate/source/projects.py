@@ -1,6 +1,6 @@
 """Finds the local modules that a file reaches, and which of their definitions are needed."""
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -55,7 +55,9 @@ class Module:
 class Reach:
     """Follows names through imports, from files that are needed whole."""
 
-    def __init__(self, roots: Iterable[Path], known: Collection[str] = ()) -> None:
+    def __init__(self, roots: Iterable[Path], known: Collection[str] = (), texts: Mapping[Path, bytes] | None = None, installed: bool = True) -> None:
+        self.texts = texts or {}  # what stands for the content of some files
+        self.installed = installed  # whether libraries of the environment that build on PyTorch count as local
         self.roots = [r.resolve() for r in roots]
         self.known = frozenset(known)  # libraries that the tables cover
         self.modules: dict[str, Module] = {}
@@ -88,7 +90,7 @@ class Reach:
                 if path.is_file():
                     return path
         top = dotted.partition(".")[0]
-        folder = folder_of(top) if top not in self.known else None
+        folder = folder_of(top) if self.installed and top not in self.known else None
         if folder is None:
             return None
         base = folder.joinpath(*dotted.split("."))
@@ -109,7 +111,7 @@ class Reach:
         if name in self.modules:
             return self.modules[name]
         try:
-            source = read_text(path.read_bytes(), str(path))
+            source = read_text(self.bytes(path), str(path))
         except SourceError as e:
             self.unreadable[path] = e
             self._found[name] = None
@@ -127,6 +129,10 @@ class Reach:
         if parent:
             self.get(parent)
         return module
+
+    def bytes(self, path: Path) -> bytes:
+        """The content of a file."""
+        return self.texts[path] if path in self.texts else path.read_bytes()
 
     def need(self, module: Module, name: str) -> bool:
         """Needs one name of a module. False where the module does not have it."""

@@ -1,0 +1,67 @@
+"""The quick look at a file before the conversion: its lines, what it imports, and the facts that other files must know of it."""
+
+import ast
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from migrate.infer.facts import Facts, written
+from migrate.source.modules import Unit
+from migrate.source.text import SourceError, read
+from migrate.tables import standard
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What a quick look tells. `imports`: dotted names, those of `from a import b` as `a` and `a.b`."""
+
+    lines: int
+    imports: tuple[str, ...] = ()
+    facts: Facts = field(default_factory=Facts)
+    attributes: tuple[str, ...] = ()  # that the file assigns
+    error: str = ""
+
+
+def scan(path: Path, module: str) -> Scan:
+    """Looks at a file."""
+    data = path.read_bytes()
+    lines = data.count(b"\n") + 1
+    try:
+        source = read(data, path.name)
+    except SourceError as e:
+        return Scan(lines, error=str(e))
+    unit = Unit(standard())
+    file = unit.add(source, module, path.name == "__init__.py")
+    imports: set[str] = set()
+    stored: set[str] = set()
+    for node in source.nodes:
+        if isinstance(node, ast.Import):
+            imports.update(a.name for a in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = file.names.absolute(node.module, node.level)
+            imports.update([base, *(f"{base}.{a.name}" for a in node.names)])
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            stored.add(node.attr)
+    return Scan(lines, tuple(sorted(imports - {""})), written(unit), tuple(sorted(stored)))
+
+
+def pack(s: Scan) -> dict[str, Any]:
+    """A scan as JSON."""
+    return {**asdict(s), "facts": pack_facts(s.facts)}
+
+
+def unpack(data: Mapping[str, Any]) -> Scan:
+    """A scan from JSON."""
+    return Scan(data["lines"], tuple(data["imports"]), unpack_facts(data["facts"]), tuple(data["attributes"]), data["error"])
+
+
+def pack_facts(facts: Facts) -> dict[str, Any]:
+    """Facts as JSON, always the same text for the same facts."""
+    return {k: sorted(v) if isinstance(v, frozenset) else v for k, v in sorted(asdict(facts).items())}
+
+
+def unpack_facts(data: Mapping[str, Any]) -> Facts:
+    """Facts from JSON."""
+    values: dict[str, Any] = {k: frozenset(v) if isinstance(v, list) else v for k, v in data.items()}
+    return Facts(**values)

@@ -1,0 +1,56 @@
+"""The jobs of a run, as every engine does them: plain values in, plain values out."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from migrate.port.convert import convert_part, failed
+from migrate.port.scan import Scan, pack, scan
+
+Job = dict[str, Any]
+
+
+def work(job: Job) -> dict[str, Any]:
+    """Does a job: a quick look at files, or the conversion of a part."""
+    if job["kind"] == "scan":
+        return {"scans": {path: pack(_scan(Path(job["project"], path), module)) for path, module in job["files"]}}
+    return convert_part(job["task"])
+
+
+def _scan(path: Path, module: str) -> Scan:
+    try:
+        return scan(path, module)
+    except (Exception, RecursionError) as e:
+        return Scan(0, error=f"{type(e).__name__}: {e}")
+
+
+def pieces(job: Job) -> list[Job]:
+    """A job in pieces of one file each, for one that ended its worker. [] where it has but one."""
+    files = job["files"] if job["kind"] == "scan" else job["task"]["files"]
+    if len(files) < 2:
+        return []
+    if job["kind"] == "scan":
+        return [{**job, "files": [f]} for f in files]
+    return [{**job, "task": {**job["task"], "files": [f], "earlier": None}} for f in files]
+
+
+def given_up(job: Job, why: str) -> dict[str, Any]:
+    """The result of a job that can't be done."""
+    if job["kind"] == "scan":
+        return {"scans": {path: pack(Scan(0, error=why)) for path, _ in job["files"]}}
+    return failed(job["task"], why)
+
+
+class Here:
+    """The engine without processes, for small projects and tests."""
+
+    memory = 0
+    replaced = 0
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Does the jobs one after the other."""
+        for number, job in enumerate(jobs):
+            yield number, work(job)
+
+    def close(self) -> None:
+        """Nothing to end."""
