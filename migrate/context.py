@@ -87,19 +87,23 @@ class Context:
 
     def name(self, wanted: str) -> str:
         """The name under which the output has something that it imports; recorded as needed."""
-        if wanted not in IMPORTS and wanted not in self.support:
+        if not self.statement(wanted) and wanted not in self.support:
             return wanted
         self.needs.add(wanted)
         if wanted not in self._names:
             self._names[wanted] = self._allocate(wanted)
         return self._names[wanted]
 
+    def statement(self, wanted: str) -> str:
+        """The import of a name that a template uses, "" where it is none of ours."""
+        return self.unit.table.imports.get(wanted, "") or IMPORTS.get(wanted, "")
+
     def added_names(self) -> set[str]:
         """The names that the output's own imports bind."""
         return {self._names[n] for n in self.needs}
 
     def _allocate(self, wanted: str) -> str:
-        existing = self._imported_as(IMPORTS[wanted]) if wanted in IMPORTS else None
+        existing = self._imported_as(statement) if (statement := self.statement(wanted)) else None
         return existing or self.new_name(wanted)
 
     def new_name(self, wanted: str) -> str:

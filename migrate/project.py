@@ -11,13 +11,14 @@ from migrate.diagnostics import Diagnostic
 from migrate.infer.facts import Exchange
 from migrate.pipeline import SUPPORT, Conversion, convert_unit, deep, target_named
 from migrate.source.datafiles import beside
+from migrate.settings import table_for
 from migrate.source.modules import Unit
 from migrate.source.projects import Module, Reach
 from migrate.source.text import SourceError, read
 from migrate.source.trimming import close_gaps, trim
 from migrate.support.extract import SYNTAX, attributes_of
 from migrate.support.extract import load as load_support
-from migrate.tables import Table, standard
+from migrate.tables import Table
 
 SKIPPED = frozenset({".git", ".venv", "venv", "__pycache__", "node_modules", ".tox", ".mypy_cache", "build", "dist"})
 
@@ -78,10 +79,11 @@ def plan_path(path: str | Path, target: str = "flax", roots: Sequence[str | Path
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file or folder")
     folder = path if path.is_dir() else path.parent
-    known = {r.torch.partition(".")[0] for r in (table or standard()).rows}
+    table = table or table_for(path)
+    known = {r.torch.partition(".")[0] for r in table.rows}
     reach = Reach([folder, *map(Path, roots)], known)
     starts = [(p, _module_name(p, folder)) for p in _python_files(path)] if path.is_dir() else [(path, path.stem)]
-    files, modules = deep(lambda: convert_reached(reach, starts, target, table or standard()))
+    files, modules = deep(lambda: convert_reached(reach, starts, target, table))
     return Planned(files, modules, target, reach, folder)
 
 

@@ -5,7 +5,7 @@ The format is described in docs/architecture.md, "A mapping row".
 import ast
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ DROPPED = frozenset({"device", "requires_grad", "pin_memory", "layout", "memory_
 REFUSED = frozenset({"out", "generator"})
 TARGETS = {"flax": ("flax", "jax"), "keras": ("keras", "jax")}  # the variants that a target reads, first ones first
 KINDS = ("function", "attribute", "noop")
-ROW_KEYS = {"torch", "also", "methods", "kind", "signature", "returns", "note", "call", "support", "state", "case", "attributes", "jax", "flax", "keras", "inplace", "value"}
+ROW_KEYS = {"torch", "also", "methods", "kind", "signature", "returns", "note", "call", "support", "state", "case", "attributes", "jax", "flax", "keras", "inplace", "value", "imports"}
 VARIANT_KEYS = {"when", "to", "pin", "drop", "reject", "cast", "deviates", "reason", "pick", "note", "returns", "limits"}
 
 
@@ -90,6 +90,7 @@ class Row:
     file: str = ""
     attributes: Mapping[str, str] = field(default_factory=dict)
     value: str = ""  # an expression: the operator where it is no call, `isinstance(x, torch.Tensor)`
+    imports: tuple[str, ...] = ()  # of a user's row: statements that the output needs
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -128,6 +129,7 @@ class Table:
     by_name: Mapping[str, Row]
     by_method: Mapping[str, Row]
     by_attribute: Mapping[str, Row]
+    imports: Mapping[str, str] = field(default_factory=dict)  # the names that users' rows import, with the statements
 
     def get(self, dotted: str) -> Row | None:
         """The row of a dotted PyTorch name."""
@@ -217,6 +219,7 @@ def _row(raw: Mapping[str, Any], kind: str, file: str) -> Row:
         file=file,
         attributes=raw.get("attributes", {}),
         value=raw.get("value", ""),
+        imports=_strings(raw.get("imports")),
     )
     return row
 
@@ -240,7 +243,7 @@ def read(text: str, file: str) -> list[Row]:
         try:
             _check_law(row, f"{file}: {row.torch}")
         except SyntaxError as e:
-            raise TableError(f"{file}: {row.torch}: {e.msg}: {e.text}") from None
+            raise TableError(f"{file}: {row.torch}: {e.msg}: {(e.text or '').strip()}") from None
     return rows
 
 
@@ -251,9 +254,19 @@ def _read(text: str, file: str) -> list[Row]:
         raise TableError(f"{file}: {e}") from None
     if unknown := set(data) - {"op", "layer", "constant"}:
         raise TableError(f"{file}: unknown tables: {', '.join(sorted(unknown))}")
-    rows = [_row(r, "function", file) for r in data.get("op", ())]
-    rows += [_row(r, "layer", file) for r in data.get("layer", ())]
-    return rows + [_constant(r, file) for r in data.get("constant", ())]
+    makers: dict[str, Callable[[Mapping[str, Any]], Row]] = {
+        "op": lambda r: _row(r, "function", file), "layer": lambda r: _row(r, "layer", file), "constant": lambda r: _constant(r, file),
+    }
+    rows = []
+    for kind, make in makers.items():
+        for number, raw in enumerate(data.get(kind, ()), 1):
+            if not isinstance(raw, dict) or not isinstance(raw.get("torch"), str):
+                raise TableError(f'{file}: [[{kind}]] number {number} says not what it is for: torch = "torch.name"')
+            try:
+                rows.append(make(raw))
+            except (AttributeError, TypeError, SyntaxError) as e:
+                raise TableError(f"{file}: {raw['torch']}: {e}") from None
+    return rows
 
 
 def build(rows: Iterable[Row]) -> Table:
@@ -267,7 +280,31 @@ def build(rows: Iterable[Row]) -> Table:
             _claim(names, name, row)
         for name in row.methods:
             _claim(attributes if row.kind == "attribute" else methods, name, row)
-    return Table(rows, names, methods, attributes)
+    return Table(rows, names, methods, attributes, _imports(rows))
+
+
+def _imports(rows: Iterable[Row]) -> dict[str, str]:
+    """The names that rows import."""
+    found: dict[str, str] = {}
+    for row in rows:
+        for statement in row.imports:
+            try:
+                (node,) = ast.parse(statement).body
+                (alias,) = node.names  # type: ignore[attr-defined]
+            except (SyntaxError, ValueError, AttributeError):
+                raise TableError(f"{row.file}: {row.torch}: imports: {statement!r} is not one import of one name") from None
+            name = alias.asname or alias.name
+            if "." in name or found.setdefault(name, statement) != statement:
+                raise TableError(f"{row.file}: {row.torch}: imports: {name} is another thing in another row; give it a name of its own with `as`")
+    return found
+
+
+def overlaid(table: Table, over: Table) -> Table:
+    """A table with other rows in place of those of the same names."""
+    return Table(
+        (*over.rows, *(r for r in table.rows if r.torch not in over.by_name)), {**table.by_name, **over.by_name}, {**table.by_method, **over.by_method},
+        {**table.by_attribute, **over.by_attribute}, {**table.imports, **over.imports},
+    )
 
 
 def _claim(index: dict[str, Row], name: str, row: Row) -> None:
@@ -276,12 +313,11 @@ def _claim(index: dict[str, Row], name: str, row: Row) -> None:
     index[name] = row
 
 
-def load(extra: Iterable[Path] = (), *, check: bool = True) -> Table:
-    """The tables of the project, and a user's own files after them. The project's own are checked by its tests, or here with `check`."""
+def load(*, check: bool = True) -> Table:
+    """The tables of the project. They are checked by its tests, or here with `check`."""
     rows = []
-    extra = list(extra)
-    for path in [*sorted(FOLDER.rglob("*.toml")), *extra]:
-        rows += (read if check or path in extra else _read)(path.read_text(encoding="utf-8"), str(path.relative_to(FOLDER) if path.is_relative_to(FOLDER) else path))
+    for path in sorted(FOLDER.rglob("*.toml")):
+        rows += (read if check else _read)(path.read_text(encoding="utf-8"), str(path.relative_to(FOLDER)))
     return build(rows)
 
 

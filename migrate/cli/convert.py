@@ -15,6 +15,7 @@ from migrate.cli import files
 from migrate.cli.failure import Failure
 from migrate.cli.show import diagnostics, echo_diff
 from migrate.report import machine, text
+from migrate.settings import table_for
 from migrate.source.text import SourceError
 
 
@@ -84,7 +85,7 @@ def _from_stdin(staged: Path, name: str, target: str) -> tuple[dict[str, Any], d
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         original = data.decode(encoding)
-        conversion = migrate.convert_source(original, target=target, filename=name)
+        conversion = migrate.convert_source(original, target=target, filename=name, table=table_for(Path.cwd()))
     except (SyntaxError, UnicodeDecodeError, LookupError) as e:
         raise Failure(f"can't be decoded: {e}", name) from None
     except SourceError as e:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import click
 
 from migrate.cli.failure import Failure
+from migrate.tables import TableError
 
 # name -> what `migrate --help` says; the module of the same name in this folder has the command
 COMMANDS = {
@@ -22,6 +23,7 @@ COMMANDS = {
     "weights": "Turn a PyTorch checkpoint into weights of the converted model.",
     "oracle": "Record what the original computes, for a check elsewhere.",
     "ops": "Show what a PyTorch operator or layer becomes.",
+    "draft": "Print a row to fill in, for an operator that is missing.",
     "explain": "Explain a diagnostic code.",
 }
 
@@ -79,6 +81,9 @@ def run(args: Sequence[str] | None = None) -> int:
     except Failure as e:
         click.echo(f"migrate: {e}", err=True)
         return e.code
+    except TableError as e:
+        click.echo(f"migrate: {e}", err=True)
+        return 2
     except click.ClickException as e:
         e.show()
         return 2

@@ -1,21 +1,27 @@
 """`migrate ops`."""
 
 import difflib
+from pathlib import Path
 
 import click
 
 from migrate import tables
 from migrate.cli.failure import Failure
-from migrate.report.rows import describe, find
+from migrate.report.rows import coverage, describe, find
+from migrate.settings import table_for
 
 
 @click.command("ops", short_help="Show what a PyTorch operator or layer becomes.")
 @click.argument("name", required=False)
 @click.option("--target", type=click.Choice(["flax", "keras"]), help="Only this target.")
-def command(name: str | None, target: str | None) -> int:
+@click.option("--coverage", "count", is_flag=True, help="Count the rows instead, by kind and target.")
+def command(name: str | None, target: str | None, count: bool) -> int:
     """Shows what NAME (`gelu`, `F.gelu`, `nn.Conv2d`, `torch.cat`) becomes, with the known differences; without NAME, lists what
     is known."""
-    table = tables.standard()
+    table = table_for(Path.cwd())
+    if count:
+        click.echo(coverage(table, (target,) if target else tuple(tables.TARGETS)))
+        return 0
     if name is None:
         for row in sorted(table.rows, key=lambda r: r.torch):
             click.echo(f"{row.torch}{row.signature if row.kind != 'constant' else ''}")

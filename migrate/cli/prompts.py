@@ -12,7 +12,7 @@ from migrate.review import words
 from migrate.review.pieces import Piece
 from migrate.review.project import Review
 from migrate.review.session import Outcome
-from migrate.tables import standard
+from migrate.settings import table_for
 
 HELP = """y  accept            n  reject: the original lines stay, marked `# migrate: keep`
 e  edit in $EDITOR   u  undo the last answer
@@ -35,7 +35,7 @@ class Prompts:
         self.target = target
         self.verdict = verdict
         self.loose = review.loose
-        self.table = standard()
+        self.table = table_for(review.planned.folder)
         self.at: Piece | None = None
         self.done: bool | None = None  # True: write; False: stop
 

@@ -44,6 +44,29 @@ def describe(row: Row, targets: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
+KINDS = {"function": "functions", "attribute": "attributes", "layer": "layers", "constant": "constants", "noop": "without effect"}
+
+
+def status(row: Row, target: str) -> str:
+    """How far a target has a row's operator: "whole", "partly" (some forms are refused, or differ in a way that is known) or "refused"."""
+    variants = row.for_target(target)
+    if not [v for v in variants if not v.reason] and not (row.kind == "layer" and row.support and not variants):
+        return "refused"
+    return "partly" if any(v.reason or v.deviates or v.reject for v in variants) else "whole"
+
+
+def coverage(table: Table, targets: Sequence[str]) -> str:
+    """The counts of rows by kind, and how far each target has them."""
+    lines = [f"{'':16}{'rows':>6}{'names':>7}" + "".join(f"{t + ': ' + s:>18}" for t in targets for s in ("whole", "partly", "refused"))]
+    for kind, title in {**KINDS, "": "all"}.items():
+        rows = [r for r in table.rows if kind in ("", r.kind)]
+        names = sum(1 + len(r.also) + len(r.methods) for r in rows)
+        counts = [sum(status(r, t) == s for r in rows) for t in targets for s in ("whole", "partly", "refused")]
+        if rows:
+            lines.append(f"{title:16}{len(rows):6}{names:7}" + "".join(f"{n:18}" for n in counts))
+    return "\n".join(lines)
+
+
 def _variant(target: str, v: Variant) -> list[str]:
     when = " and ".join(map(_condition, v.when))
     lines = [f"  {target}: {v.to or 'refused: ' + v.reason}" + (f"  when {when}" if when else "")]

@@ -12,8 +12,9 @@ from migrate.project import Planned, plan_path
 from migrate.review.pieces import FileReview, group, read
 from migrate.review.session import Session
 from migrate.source.trimming import close_gaps
+from migrate.settings import table_for
 from migrate.support.extract import load as load_support
-from migrate.tables import Table, standard
+from migrate.tables import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ def _support_names(text: str, support: str) -> frozenset[str]:
 
 def open_review(path: str | Path, target: str = "flax", roots: Sequence[str | Path] = (), table: Table | None = None) -> Review:
     """Converts in memory and reads the result as pieces. Raises FileNotFoundError."""
-    table = table or standard()
+    table = table or table_for(path)
     planned = plan_path(path, target, roots, table)
     support = list(load_support(target).definitions)
     found = {p: deep(lambda p=p, c=c: read(_shown(p, planned.folder), c, support)) for p, c in planned.files.items()}  # type: ignore[misc]

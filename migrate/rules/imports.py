@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from migrate.context import IMPORTS, Context
+from migrate.context import Context
 from migrate.rules import lookups
 from migrate.rules.example import Example
 from migrate.rules.modules import remove_statement
@@ -167,10 +167,9 @@ def block(ctx: Context) -> str:
     lines, support = [], []
     for wanted in sorted(ctx.needs):
         name = ctx.name(wanted)
-        if wanted in IMPORTS:
-            if ctx._imported_as(IMPORTS[wanted]) == name:
+        if statement := ctx.statement(wanted):
+            if ctx._imported_as(statement) == name:
                 continue
-            statement = IMPORTS[wanted]
             plain = statement.split()[-1]
             lines.append(statement if plain == name else (statement.removesuffix(f" as {plain}") + f" as {name}"))
         else:

@@ -16,7 +16,7 @@ from migrate.review.filters import Filter, choices
 from migrate.review.pieces import Piece
 from migrate.review.project import Review
 from migrate.review.session import Outcome
-from migrate.tables import standard
+from migrate.settings import table_for
 from migrate.tui import screen
 from migrate.tui.dialogs import Ask, Choose, Help
 from migrate.tui.sides import Sides, table
@@ -57,7 +57,7 @@ class ReviewApp(App[bool]):
         self.loose = review.loose
         self.target_name = target
         self.verdict = verdict
-        self.rows_table = standard()
+        self.rows_table = table_for(review.planned.folder)
         self.sides = Sides()
         self.filter = Filter()
         self.shown: list[Piece] = []
