@@ -215,7 +215,7 @@ def test_what_needs_attention():
 
 def test_filters():
     s = session_of(MODEL)
-    found = {label: n for label, _, n in choices(s.pieces)}
+    found = {label: n for label, _, n in choices(s.pieces, s.state)}
     assert (
         found["everything"] == len(s.pieces) and found["errors only"] == 1 and found["kind class frame"] == 2 and found["rule layers"] >= 4
     )

@@ -127,7 +127,11 @@ class Prompts:
     def _edit(self, p: Piece) -> None:
         decision = self.session.decisions.made.get(p.key)
         texts = list(decision.texts) if decision and decision.texts else [h.new for h in p.hunks]
-        given = click.edit(words.to_edit(p, texts), extension=".py", require_save=False)
+        try:
+            given = click.edit(words.to_edit(p, texts), extension=".py", require_save=False)
+        except click.ClickException as e:
+            echo(e.message, "red")
+            return
         made = None if given is None else words.from_edit(p, given)
         if made is None:
             click.echo("not changed" if given is None else "the lines that part the places are gone; nothing was changed")

@@ -1,7 +1,7 @@
 """Which pieces to look at."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from migrate.review.pieces import RANK, Piece
@@ -34,14 +34,14 @@ class Filter:
         return ", ".join(p for p in parts if p)
 
 
-def choices(pieces: Iterable[Piece]) -> list[tuple[str, Filter, int]]:
+def choices(pieces: Iterable[Piece], state: Callable[[Piece], str]) -> list[tuple[str, Filter, int]]:
     """What one may filter by, with how many pieces each has: (label, filter, count)."""
     pieces = list(pieces)
     found: list[tuple[str, Filter, int]] = [("everything", Filter(), len(pieces))]
     for severity, label in (("warning", "warnings and errors"), ("error", "errors only")):
         found.append((label, Filter(severity=severity), sum(RANK[p.severity] >= RANK[severity] for p in pieces)))
-    found.append(("not decided yet", Filter(state="open"), len(pieces)))
-    found.append(("rejected", Filter(state="rejected"), len(pieces)))
+    found.append(("not decided yet", Filter(state="open"), sum(not state(p) for p in pieces)))
+    found.append(("rejected", Filter(state="rejected"), sum(state(p) == "rejected" for p in pieces)))
     files = Counter(p.file for p in pieces)
     if len(files) > 1:
         found += [(f"file {name}", Filter(file=name), n) for name, n in files.items()]

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import click
 from rich.text import Text
-from textual.app import App, ComposeResult
+from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Footer, OptionList, Static
@@ -33,22 +33,22 @@ class ReviewApp(App[bool]):
         Binding("n", "reject", "reject"),
         Binding("e", "edit", "edit"),
         Binding("u", "undo", "undo"),
-        Binding("t", "kind(True)", "kind"),
+        Binding("question_mark", "help", "help"),
+        Binding("w", "write", "write"),
+        Binding("q", "leave", "quit"),
+        Binding("x", "attention", "next warning"),
+        Binding("f", "filter", "filter"),
+        Binding("t", "kind(True)", "all of this kind"),
+        Binding("g", "harmless", "all harmless"),
         Binding("T", "kind(False)", show=False),
-        Binding("g", "harmless", show=False),
         Binding("F", "everything(True)", show=False),
         Binding("A", "everything(False)", show=False),
         Binding("s", "next", show=False),
-        Binding("x", "attention", "attention"),
-        Binding("f", "filter", "filter"),
         Binding("j,down", "move(1)", show=False, priority=False),
         Binding("k,up", "move(-1)", show=False, priority=False),
         Binding("v", "view", show=False),
         Binding("l", "list", show=False),
         Binding("r", "rows", show=False),
-        Binding("w", "write", "write"),
-        Binding("question_mark", "help", "help"),
-        Binding("q", "leave", "quit"),
     ]
 
     def __init__(self, review: Review, target: str, verdict: Mapping[str, Any]) -> None:
@@ -142,7 +142,11 @@ class ReviewApp(App[bool]):
         texts = decision.texts if decision and decision.texts else tuple(h.new for h in p.hunks)
         sides.update(table(list(self.sides.rows(self.session.file_of(p), p, texts)), stacked, width - 1))
         self.query_one("#code", VerticalScroll).scroll_home(animate=False)
-        about.update(screen.about(words.about(p, self.rows_table, self.target_name, self.verdict, 99 if self.all_rows else 2)))
+        self.query_one("#why", VerticalScroll).scroll_home(animate=False)
+        made = screen.about(words.about(p, self.rows_table, self.target_name, self.verdict, 99 if self.all_rows else 2))
+        about.update(made)
+        why = self.query_one("#why")
+        why.styles.height = 1 + min(screen.height(made, max(why.size.width - 1, 20)), self.size.height * 35 // 100)
 
     def note(self, text: str, severity: str = "") -> None:
         """One line at the foot."""
@@ -238,7 +242,7 @@ class ReviewApp(App[bool]):
 
     def action_filter(self) -> None:
         """f"""
-        options = choices(self.session.pieces)
+        options = choices(self.session.pieces, self.session.state)
 
         def chosen(answer: str | None) -> None:
             if answer:
@@ -273,8 +277,12 @@ class ReviewApp(App[bool]):
             return
         decision = self.session.decisions.made.get(p.key)
         texts = list(decision.texts) if decision and decision.texts else [h.new for h in p.hunks]
-        with self.suspend():
-            given = click.edit(words.to_edit(p, texts), extension=".py", require_save=False)
+        try:
+            with self.suspend():
+                given = click.edit(words.to_edit(p, texts), extension=".py", require_save=False)
+        except (SuspendNotSupported, click.ClickException) as e:
+            self.note(f"no editor: {getattr(e, 'message', e)}", "error")
+            return
         made = None if given is None else words.from_edit(p, given)
         if made is None or made == texts:
             self.note("not changed" if given is None or made == texts else "the lines that part the places are gone; nothing was changed")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rich.console import Group
+from rich.console import Console, Group
 from rich.padding import Padding
 from rich.text import Text
 
@@ -62,3 +62,8 @@ def about(lines: Sequence[tuple[str, str]]) -> Group:
         text = Text.assemble((HEADS[kind], f"bold {COLOURS[kind]}"), (line.lstrip(), COLOURS[kind]))
         out.append(Padding(text, (0, 0, 0, indent)))
     return Group(*out)
+
+
+def height(made: Group, width: int) -> int:
+    """How many lines a text takes in a width."""
+    return len(Console(width=width).render_lines(made, pad=False))

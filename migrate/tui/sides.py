@@ -160,14 +160,24 @@ def _stacked(rows: Sequence[Line | None], width: int) -> Table:
 
 def _filled(text: Text | None, changed: bool, style: Style, width: int) -> Text:
     """A line, tinted to the edge where it changes."""
-    if text is None:
+    parts = [] if text is None else _wrapped(text.copy(), width)
+    for part in parts:
+        part.pad_right(max(width - part.cell_len, 0))
+    if not parts:
         return Text("")
-    out = text.copy()
-    if not changed:
-        out.stylize(DIM)
-        return out
-    lines = max(-(-out.cell_len // width), 1)
-    out.pad_right(lines * width - out.cell_len)
-    under = Text(out.plain, style=style)
+    out = Text("\n").join(parts)
+    under = Text(out.plain, style=style if changed else DIM)
     under.spans = out.spans
     return under
+
+
+def _wrapped(text: Text, width: int) -> list[Text]:
+    """A long line in several, at spaces where there are some; what goes on is indented."""
+    indent = min(len(text.plain) - len(text.plain.lstrip(" ")) + 4, width // 2)
+    parts: list[Text] = []
+    while text.cell_len > width:
+        at = text.plain.rfind(" ", indent + 1, width) + 1 or width
+        head, rest = text.divide([at])
+        parts.append(head)
+        text = Text(" " * indent) + rest
+    return [*parts, text]
