@@ -15,7 +15,7 @@ export JAX_COMPILATION_CACHE_DIR ?= $(abspath $(VENV))/jax-cache
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
 export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES ?= -1
 
-.PHONY: demo test test-full lint fixtures docs clean
+.PHONY: demo test test-full lint fixtures docs docs-site pictures clean
 
 demo: $(VENV)/ready
 	$(VENV)/bin/migrate convert fixtures/$(CASE)/torch.py -o build/demo/$(CASE).py --force --check
@@ -39,6 +39,19 @@ fixtures: $(VENV)/ready
 
 docs: $(VENV)/ready
 	$(PY) -m migrate.report.pages docs/diagnostics.md
+
+# The documentation as pages in build/site; links are checked.
+docs-site: $(VENV)/docs-ready
+	$(PY) -m mkdocs build --strict --quiet
+	@echo build/site/index.html
+
+# The pictures of the documentation, from real runs.
+pictures: $(VENV)/ready
+	$(PY) tools/pictures.py docs/pictures
+
+$(VENV)/docs-ready: $(VENV)/ready
+	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	touch $@
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "migrate needs Python 3.11 or newer; set PYTHON=")'

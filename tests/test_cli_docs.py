@@ -40,7 +40,7 @@ def test_commands_and_options_exist(page):
         words = shlex.split(line.replace("[", "").replace("]", ""), comments=True)
         assert words[1] in COMMANDS, line
         command = cli.get_command(click.Context(cli), words[1])
-        known = {o for p in command.params for o in p.opts}
+        known = {o for p in command.params for o in [*p.opts, *p.secondary_opts]}
         for word in words[2:]:
             if word.startswith("-") and word != "-":
                 assert word in known, f"{line}: {word}"
@@ -57,6 +57,13 @@ def test_links_lead_somewhere(page):
 def test_python_examples_parse(page):
     for block in blocks(page, "python"):
         ast.parse(block)
+
+
+def test_every_page_is_in_the_navigation_and_every_picture_is_used():
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert {p.name for p in (ROOT / "docs").glob("*.md")} == set(re.findall(r"[\w-]+\.md", nav))
+    assert {p.name for p in (ROOT / "docs/pictures").iterdir()} == set(re.findall(r"pictures/([\w-]+\.svg)", text))
 
 
 def test_codes_in_the_pages_exist():

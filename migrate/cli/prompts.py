@@ -24,7 +24,7 @@ r  show the rows of the tables behind it, in full
 w  write what is accepted, and stop: what is open stays as it was
 q  stop; the progress is kept
 ?  this help"""
-COLOUR = {**COLOURS, "why": "white", "measured": "magenta", "row": "blue"}
+COLOUR = {**COLOURS, "why": "white", "measured": "green", "differs": "red", "row": "blue"}
 
 
 class Prompts:

@@ -8,23 +8,27 @@ from migrate.review.pieces import Piece
 from migrate.review.session import Outcome, Progress
 from migrate.tables import Table
 
+SHORT = 2  # how many rows are shown, and those not in full, unless all are asked for
+
 
 def heading(p: Piece) -> str:
     """`model.py:12 in Net.__init__`."""
     return f"{p.file}:{p.line}" + (f" in {p.place}" if p.place else "")
 
 
-def about(p: Piece, table: Table, target: str, verdict: Mapping[str, Any], rows: int = 2) -> list[tuple[str, str]]:
-    """(kind, line) in the order in which a person wants them: "error", "warning", "info", "why", "measured", "row"."""
+def about(p: Piece, table: Table, target: str, verdict: Mapping[str, Any], rows: int = SHORT) -> list[tuple[str, str]]:
+    """(kind, line) in the order in which a person wants them: "error", "warning", "info", "why", "measured", "differs", "row"."""
     found = [
         (d.severity, f"{d.code} {d.message}") for d in sorted(p.diagnostics, key=lambda d: ("error", "warning", "info").index(d.severity))
     ]
     found += [("why", line) for line in p.why]
     if line := measured.said(p, verdict):
-        found.append(("measured", line))
-    for name in p.rows[:rows]:
-        lines = explain.row_lines(name, table, target)
-        found += [("row", line) for line in lines if not line.startswith(("  also:", "  methods:"))]
+        found.append(("differs" if ": differs" in line else "measured", line))
+    every = rows > SHORT
+    for name in () if p.kind == "class frame" and not every else p.rows[:rows]:
+        lines = [line for line in explain.row_lines(name, table, target) if not line.startswith(("  also:", "  methods:"))]
+        cut = len(lines) - 5 if len(lines) > 6 and not every else 0
+        found += [("row", line) for line in lines[: len(lines) - cut]] + ([("row", f"  and {cut} more forms (r)")] if cut else [])
     return found
 
 

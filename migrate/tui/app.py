@@ -110,7 +110,7 @@ class ReviewApp(App[bool]):
 
     def _room(self) -> int:
         """The width of the list's lines."""
-        return max(min(self.size.width * 30 // 100, 40), 22) - 3
+        return max(min(self.size.width * 27 // 100, 38), 22) - 3
 
     def go(self, p: Piece | None) -> None:
         """Looks at a piece."""

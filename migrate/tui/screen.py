@@ -11,9 +11,9 @@ from migrate.review.filters import Filter
 from migrate.review.pieces import Piece
 from migrate.review.session import Session
 
-COLOURS = {"error": "red", "warning": "yellow", "info": "cyan", "why": "", "measured": "magenta", "row": "dim"}
+COLOURS = {"error": "red", "warning": "yellow", "info": "cyan", "why": "", "measured": "green", "differs": "red", "row": "dim"}
 SIGNS = {"accepted": ("✓", "green"), "rejected": ("✗", "red"), "edited": ("✎", "cyan"), "": ("·", "dim")}
-HEADS = {"error": "error ", "warning": "warning ", "info": "note ", "why": "", "measured": "measured ", "row": ""}
+HEADS = {"error": "error ", "warning": "warning ", "info": "note ", "why": "", "measured": "measured ", "differs": "measured ", "row": ""}
 
 
 def top(session: Session, target: str, chosen: Filter, width: int) -> Text:
