@@ -6,6 +6,7 @@ import torch
 from flax import nnx
 
 from migrate.support.flax.batchnorm import BatchNorm2d
+from migrate.support.flax.building import reset_parameters
 from migrate.support.flax.checkpoints import load_state_dict, state_dict
 from migrate.support.flax.conv import Conv2d
 
@@ -44,3 +45,17 @@ def test_names_and_shapes_that_do_not_fit() -> None:
     assert load_state_dict(net, state, strict=False) == (["scale"], ["other"])
     with pytest.raises(ValueError, match="head.weight"):
         load_state_dict(net, {"head.weight": torch.ones(4, 5)}, strict=False)
+
+
+def test_reset_parameters() -> None:
+    net = Net(nnx.Rngs(0))
+    old = state_dict(net)
+    for layer in (net.conv, net.norm, net.head):
+        layer.bias[...] = jnp.full(layer.bias.shape, 7.0)
+        reset_parameters(layer, rngs=nnx.Rngs(1))
+    new = state_dict(net)
+    assert (new["norm.weight"] == 1).all() and (new["norm.bias"] == 0).all()
+    for name, fan_in in (("conv", 18), ("head", 4)):
+        for part in ("weight", "bias"):
+            value = np.asarray(new[f"{name}.{part}"])
+            assert value.shape == old[f"{name}.{part}"].shape and np.abs(value).max() <= fan_in**-0.5 and value.std() > 0.2 * fan_in**-0.5

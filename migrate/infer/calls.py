@@ -16,6 +16,7 @@ BUILTIN_RESULTS = {
     "round": NUMBER, "repr": STR, "id": INT, "ord": INT, "chr": STR, "hash": INT, "divmod": Kind("tuple", items=(NUMBER, NUMBER)), "print": Kind("none"),
 }
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.UninitializedParameter", "torch.nn.Buffer", "torch.nn.parameter.Buffer")
+WALKS = frozenset({"named_parameters", "named_buffers", "named_children", "named_modules"})  # names that only modules have
 CONTAINER_CLASSES = ("torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict")
 
 
@@ -107,6 +108,8 @@ def _last_of(inf: Inference, callee: Kind) -> Kind:
 
 def _function(inf: Inference, frame: Frame, node: ast.Call, callee: Kind, args: list[Kind], keywords: dict[str | None, Kind]) -> Kind:
     ref = callee.ref
+    if isinstance(ref, frozenset):
+        return join_all([_function(inf, frame, node, callee.but(ref=r), args, keywords) for r in ref])
     if isinstance(ref, FunctionInfo):
         bound = isinstance(node.func, ast.Attribute) and inf.of(node.func.value).tag in ("module", "object")
         _bind(inf, ref, node, args, keywords, skip_self=ref.owner is not None and not bound and not ref.is_static and not ref.is_classmethod)
@@ -164,6 +167,9 @@ def _method(inf: Inference, frame: Frame, node: ast.Call, receiver: Kind, args: 
             return Kind("none")
         case "list" | "tuple" | "dict" | "str" | "set" | "shape":
             return _container_method(receiver, name)
+        case "unknown" if name in WALKS and name not in inf.method_names():
+            item = TENSOR.but(variable="param") if name != "named_modules" and name != "named_children" else MODULE
+            return Kind("list", item=Kind("tuple", items=(STR, item)))
         case "module" if not isinstance(receiver.ref, ClassInfo) or receiver.ref.method(name) is None:
             if name in ("register_buffer", "register_parameter"):
                 return _registered(name, args, keywords)

@@ -50,6 +50,7 @@ class Inference:
         self._uses: dict[ast.AST, dict[str, list[ast.Name]]] = {}
         self._yields: dict[ast.AST, bool] = {}
         self.grown: dict[tuple[ClassInfo, str], Kind] = {}  # containers on attributes, with what was appended
+        self._method_names: set[str] | None = None
         self.return_sites: dict[FunctionInfo, dict[ast.Return, Kind]] = {}
 
     def run(self) -> None:
@@ -117,6 +118,12 @@ class Inference:
             if value is not None:
                 found.append(self.of(value))
         return join_all(found) if found else None
+
+    def method_names(self) -> set[str]:
+        """The names of all methods of the unit."""
+        if self._method_names is None:
+            self._method_names = {m for f in self.unit.files.values() for c in f.classes for m in c.methods}
+        return self._method_names
 
     def _descendants(self, owner: ClassInfo) -> list[ClassInfo]:
         found: list[ClassInfo] = []

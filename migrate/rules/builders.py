@@ -155,15 +155,13 @@ class Builders:
 
     def how_kind(self, kind: Kind, call: ast.Call | None) -> str:
         """The same, by what the callee is."""
-        if kind.tag == "class" or kind.tag == "factory" and refs(kind):
+        if kind.tag == "class" or kind.tag in ("factory", "function") and refs(kind):
             ways = {self._reference(r) for r in refs(kind)}
             if ways == {"pass"}:
                 return "pass"
             return "build" if "pass" in ways else ""
         if kind.tag == "factory":
             return "pass"
-        if kind.tag == "function":
-            return self._reference(kind.ref)
         if kind.tag == "unknown" and call is not None and self._may_build(call):
             return "build"
         return ""
@@ -288,6 +286,10 @@ EXAMPLES = (
         "def noted(cls):\n    old = cls.__init__\n\n    def new(self, **kwargs):\n        self.options = kwargs\n        old(self, **kwargs)\n\n    cls.__init__ = new\n    return cls\n\n\n"
         "@noted\nclass Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.a = nn.Linear(n, n)\n",
         "    def new(self, *, rngs: nnx.Rngs, **kwargs):\n        self.options = kwargs\n        old(self, **kwargs, rngs=rngs)\n", "        old(self, **kwargs)\n", why="a decorator that replaces the constructor",
+    ),
+    Example(
+        "def signs_(x):\n    return nn.init.uniform_(x)\n\n\ndef init(x, how):\n    if how == 'ones':\n        f = nn.init.ones_\n    else:\n        f = signs_\n    return f(x)\n",
+        "    return build(f, x, rngs=rngs)\n", "    return f(x)\n", why="one of several functions",
     ),
     Example("def width(n):\n    return 2 * n\n\n\nsize = width(3)\n"),
     Example("def choose(names, make=print):\n    return [make(n) for n in names]\n", why="what is made is no module"),

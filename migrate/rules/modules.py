@@ -61,9 +61,10 @@ def add_parameter(ctx: Context, node: ast.FunctionDef | ast.AsyncFunctionDef | a
     if "\n" in tail:
         at = end + comma + 1 if comma >= 0 else end
         indent = src.indent(last)
-        lead = "" if comma >= 0 else ","
         comment = src.text[at : src.text.index("\n", at)]
-        ctx.plan.insert(at + len(comment.rstrip()) if comma >= 0 else at, f"{lead}\n{indent}" + (f"{star.strip()}\n{indent}" if star else "") + f"{text},", RULE)
+        if comma < 0:
+            ctx.plan.insert(at, ",", RULE)
+        ctx.plan.insert(at + len(comment.rstrip()), f"\n{indent}" + (f"{star.strip()}\n{indent}" if star else "") + f"{text},", RULE, order=1)
     else:
         ctx.plan.insert(end, f", {star}{text}", RULE)
 
@@ -358,7 +359,7 @@ EXAMPLES = (
     ),
     Example(
         "class Net(nn.Module):\n    def __init__(self, a=(\n        3  # three\n    )  # end\n    ):\n        super().__init__()\n        self.a = nn.Linear(a, a)\n",
-        "    def __init__(self, a=(\n        3  # three\n    ),\n    *,\n    rngs: nnx.Rngs,  # end\n    ):\n",
+        "    def __init__(self, a=(\n        3  # three\n    ),  # end\n    *,\n    rngs: nnx.Rngs,\n    ):\n",
     ),
     Example(
         "class A(nn.Module):\n    # about forward\n    def forward(self, x):\n        return x\n\n\nclass B(A): pass\n\n\nclass C(B):\n    def forward(self, x):\n        return super().forward(x) + A.forward(self, x)\n",

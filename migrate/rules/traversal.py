@@ -7,10 +7,13 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import Piece
+from migrate.infer.calls import WALKS as UNIQUE
 from migrate.infer.facts import HOOKS
+from migrate.infer.kinds import refs
 from migrate.rules import calling, rngs
 from migrate.rules.example import Example
 from migrate.source.modules import ClassInfo, FunctionInfo
+from migrate.tables import Row
 
 RULE = "traversal"
 WALKS = frozenset({"modules", "named_modules", "children", "named_children", "parameters", "named_parameters", "buffers", "named_buffers", "get_submodule", "get_parameter"})
@@ -24,7 +27,8 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     if ctx.owned(node) or not isinstance(func, ast.Attribute):
         return
     kind = ctx.kind(func.value)
-    if kind.tag != "module" or isinstance(kind.ref, ClassInfo) and kind.ref.method(func.attr) is not None:
+    only_module = kind.is_unknown and func.attr in UNIQUE and func.attr not in ctx.inf.method_names() and ctx.resolve(func) is None
+    if kind.tag != "module" and not only_module or isinstance(kind.ref, ClassInfo) and kind.ref.method(func.attr) is not None:
         return
     if func.attr in WALKS and func.attr in ctx.support:
         ordered = func.attr.replace("parameters", "torch_parameters")
@@ -42,6 +46,9 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         name = ctx.name(func.attr)
         renames = {k: "state" for k in node.keywords if k.arg == "state_dict"}
         ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=name, first=(func.value,), rename=renames), RULE, why=func.attr)
+    elif func.attr == "reset_parameters" and func.attr in ctx.support and not node.args and (isinstance(kind.ref, Row) or not refs(kind)):
+        name, stream = ctx.name(func.attr), rngs.stream(ctx, node)
+        ctx.edit(node, lambda e: Piece(f"{name}({e.piece(func.value).text}, rngs={stream})"), RULE, why=func.attr)
     elif func.attr in TRANSPARENT | HOOKS:
         ctx.refuse("MIG306", node, "PyTorch's machinery around modules has no counterpart here")
 
@@ -130,10 +137,12 @@ EXAMPLES = (
     Example(f"{HEAD}        self.a.register_forward_hook(lambda m, args, out: out * 2)\n", jax="        register_forward_hook(self.a, lambda m, args, out: out * 2)\n"),
     Example(f"{HEAD}        self.a.register_forward_hook(print, prepend=True)\n", refused="MIG306"),
     Example("class Site:\n    def modules(self):\n        return []\n\n\ndef f(site: Site):\n    return site.modules(), list(site.modules())\n"),
+    Example("def f(net):\n    return [n for n, p in net.named_parameters()]\n", jax="    return [n for n, p in named_parameters(net)]\n", why="only modules have it"),
     Example("def f(names):\n    return names.parameters(), names.apply(print)\n"),
     Example("class Net(nn.Module):\n    def modules(self):\n        return []\n\n    def forward(self, x):\n        return self.modules()\n", jax="        return self.modules()\n", why="the class's own"),
     Example(f"{HEAD}\n    def forward(self, x):\n        for m in self._modules.values():\n            x = m(x)\n        return x\n", jax="        for m in dict(named_children(self)).values():\n"),
     Example(f"{HEAD}        self._modules['b'] = nn.Linear(3, 3)\n", "        setattr(self, 'b', nnx.Linear(3, 3, rngs=rngs))\n", "        setattr(self, 'b', Linear(3, 3))\n"),
+    Example(f"{HEAD}        self.a.reset_parameters()\n", "        reset_parameters(self.a, rngs=rngs)\n", "        self.a.reset_parameters()\n", why="a layer starts anew"),
     Example(f"{HEAD}        self.n = len(self.state_dict())\n", "        self.n = len(state_dict(self))\n", ),
     Example(f"{HEAD}\n    def load(self, state):\n        self.load_state_dict(state, strict=False)\n", "        load_state_dict(self, state, strict=False)\n"),
     Example("def f():\n    net = nn.Linear(3, 3)\n    return net.state_dict(prefix='a')\n", refused="MIG306"),

@@ -235,7 +235,8 @@ class Reach:
             return
         for name in reversed(path):
             inner = self.get(f"{target.name}.{name}")
-            if inner is not None and name not in target.binders:
+            if inner is not None and all(isinstance(b, (ast.Import, ast.ImportFrom)) for b in target.binders.get(name, ())):
+                self.need(target, name)
                 target = inner
                 continue
             self.need(target, name)

@@ -159,6 +159,23 @@ def bias_of(module):
     return getattr(module, "bias", None)
 
 
+def reset_parameters(module, *, rngs):
+    """Starts a layer anew, as PyTorch's would."""
+    if hasattr(module, "reset_parameters"):
+        return module.reset_parameters()
+    weight, bias = weight_of(module), bias_of(module)
+    if weight is None or weight.ndim == 1:  # a norm
+        fresh = (1.0, 0.0)
+    elif isinstance(module, nnx.Embed):
+        fresh = (rngs.params.normal(weight.shape), 0.0)
+    else:
+        bound = torch_weight(module)[0].size ** -0.5
+        fresh = [rngs.params.uniform(v.shape, minval=-bound, maxval=bound) if v is not None else None for v in (weight, bias)]
+    for variable, value in zip((weight, bias), fresh):
+        if variable is not None:
+            variable[...] = jnp.broadcast_to(value, variable.shape)
+
+
 def eval_mode(module):
     """Sets a module to evaluation and returns it."""
     module.eval()
