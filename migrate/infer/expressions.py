@@ -104,8 +104,8 @@ def attribute_of(inf: Inference, base: Kind, name: str) -> Kind:
         case "module" if name in ("weight", "bias") and not isinstance(base.ref, ClassInfo):
             return TENSOR.but(variable="param", optional=True, sure=False)
         case "module" | "object" if isinstance(base.ref, frozenset):  # those that have it count
-            held = [k for ref in base.ref if not (k := attribute_of(inf, base.but(ref=ref), name)).is_unknown]
-            return join_all(held) if held else UNKNOWN
+            found = [k for ref in base.ref if not (k := attribute_of(inf, base.but(ref=ref), name)).is_unknown]
+            return join_all(found) if found else UNKNOWN
         case "class" if isinstance(base.ref, ClassInfo):
             method = base.ref.method("forward" if name == "apply" and base.ref.is_gradient else name)
             if method is not None:
