@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from migrate.cli import files
+from migrate.cli.console import console
 from migrate.cli.failure import Failure
 from migrate.review import words
 from migrate.review.compose import Unparsable
@@ -79,7 +80,8 @@ def _opened(source: Path, out: Path, target: str, roots: tuple[Path, ...], fresh
     if out.suffix == ".py" or (out.exists() and not out.is_dir()):
         raise Failure("is not a folder; a review writes to one", out)
     try:
-        review = open_review(source, target, roots)
+        with console(stderr=True).status("converting"):
+            review = open_review(source, target, roots)
     except SourceError as e:
         raise Failure(str(e), getattr(e, "filename", None) or source, e.line) from None
     unreadable = [d for d in review.loose if d.code == "MIG501"]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from migrate.review.hunks import Hunk
+from migrate.review.resolve import Definitions, Place
 from migrate.source.text import Source
 
 _ARGUMENT_RULES = frozenset({"state", "tying"})
@@ -118,16 +119,18 @@ def _callee(func: ast.expr) -> str:
 class Links:
     """The needs among the hunks of some files."""
 
-    def __init__(self, every: Sequence[Facts], bases: dict[str, list[str]], scaffolds: dict[Hunk, str]) -> None:
+    def __init__(self, every: Sequence[Facts], known: Definitions, scaffolds: dict[Hunk, str]) -> None:
         self.every = every
-        self.bases = bases
-        self.scaffolds = scaffolds  # hunk -> the class to whose frame it belongs
+        self.known = known
+        self.frames: dict[Place, list[Hunk]] = {}  # class -> the hunks of its frame
         self.needs: dict[Hunk, set[Hunk]] = {f.hunk: set() for f in every}
         self.heads = {id(f.head_of): f for f in every if f.head_of is not None}
-        self.files = {f.hunk: f.file for f in every}
         self.inside: dict[int, list[Facts]] = {}
         for f in every:
             self.inside.setdefault(id(f.function), []).append(f)
+            if f.hunk in scaffolds:
+                self.frames.setdefault((f.file, scaffolds[f.hunk]), []).append(f.hunk)
+        self.scaffolds = scaffolds
 
     def found(self) -> dict[Hunk, set[Hunk]]:
         """All of them."""
@@ -146,26 +149,20 @@ class Links:
                 if mutual:
                     self.needs[b].add(a)
 
-    def _near(self, file: str, hunks: list[Hunk]) -> list[Hunk]:
-        """Those of the same file, if there are any."""
-        return [h for h in hunks if self.files[h] == file] or hunks
-
-    def _frame(self, name: str, file: str) -> list[Hunk]:
-        """The hunks of a class's frame, or of the nearest base's that has one."""
-        found = self._near(file, [h for h, c in self.scaffolds.items() if c == name])
-        return found or [h for b in self.bases.get(name, ()) for h in self._frame(b, file) if b != name]
+    def _frame(self, place: Place, seen: frozenset[Place] = frozenset()) -> list[Hunk]:
+        """The hunks of a class's frame, or of the nearest bases' that have one."""
+        if place in seen:
+            return []
+        return self.frames.get(place) or [h for b in self.known.bases(place) for h in self._frame(b, seen | {place})]
 
     def _frames(self) -> None:
         """The head of a class, its constructor's signature, the names of its methods."""
-        frames: dict[tuple[str, str], list[Hunk]] = {}
-        for h, name in self.scaffolds.items():
-            frames.setdefault((self.files[h], name), []).append(h)
-        for hunks in frames.values():
+        for hunks in self.frames.values():
             for h in hunks:
                 self._need(h, hunks, mutual=True)
         for f in self.every:
             if f.owner and "modules" in f.hunk.rules and f.hunk not in self.scaffolds:
-                self._need(f.hunk, self._frame(f.owner, f.file))
+                self._need(f.hunk, self._frame((f.file, f.owner)))
 
     def _parameters(self) -> None:
         """`rngs` used, and the signature or the assignment that brings it."""
@@ -180,21 +177,30 @@ class Links:
 
     def _callers(self) -> None:
         """A parameter that is new, and the calls that pass it."""
-        takers: dict[tuple[str, str], list[Hunk]] = {}
+        takers: dict[tuple[Place, str], list[Hunk]] = {}
+        methods: dict[tuple[str, str, str], list[Hunk]] = {}
         for g in self.every:
             for p in g.added("parameters"):
                 name = getattr(g.head_of, "name", "") if g.head_of is not None and not isinstance(g.head_of, ast.ClassDef) else ""
                 if name and name != "__init__":
-                    takers.setdefault((name, p), []).append(g.hunk)
+                    takers.setdefault(((g.file, name), p), []).append(g.hunk)
+                    methods.setdefault((g.file, name, p), []).append(g.hunk)
                 elif g.owner:
-                    takers.setdefault((g.owner, p), []).append(g.hunk)
+                    takers.setdefault(((g.file, g.owner), p), []).append(g.hunk)
         for f in self.every:
             for callee, keyword in f.calls[1] - f.calls[0]:
-                for name in self.bases.get(f.owner, ()) if callee == "super" else [callee]:
-                    self._need(f.hunk, self._near(f.file, self._takers(takers, name, keyword)), mutual=True)
+                found = self.known.find(f.file, callee)
+                places = self.known.bases((f.file, f.owner)) if callee == "super" else [found] if found else []
+                hunks = [h for place in places for h in self._takers(takers, place, keyword)] or methods.get((f.file, callee, keyword), [])
+                self._need(f.hunk, hunks, mutual=True)
 
-    def _takers(self, takers: dict[tuple[str, str], list[Hunk]], name: str, keyword: str) -> list[Hunk]:
-        return takers.get((name, keyword)) or [h for b in self.bases.get(name, ()) if b != name for h in self._takers(takers, b, keyword)]
+    def _takers(
+        self, takers: dict[tuple[Place, str], list[Hunk]], place: Place, keyword: str, seen: frozenset[Place] = frozenset()
+    ) -> list[Hunk]:
+        if place in seen:
+            return []
+        found = takers.get((place, keyword))
+        return found or [h for b in self.known.bases(place) for h in self._takers(takers, b, keyword, seen | {place})]
 
     def _attributes(self) -> None:
         """An attribute that is new, or has another name now."""

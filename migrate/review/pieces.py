@@ -13,6 +13,7 @@ from migrate.review.fragments import Fragment, fragment
 from migrate.review.hunks import Hunk, hunks_of
 from migrate.review.imports import Imports, is_import
 from migrate.review.links import Facts, Links, conflicts, facts
+from migrate.review.resolve import Definitions
 from migrate.review.slots import Slots
 from migrate.source.text import Source
 from migrate.tables import Table
@@ -147,7 +148,8 @@ def group(readings: Sequence[Reading], table: Table, target: str) -> dict[Piece,
     """Fills each file's pieces; returns which piece needs which."""
     every = [f for r in readings for f in r.facts]
     scaffolds = {h: c for r in readings for h, c in r.scaffolds.items()}
-    needs = Links(every, _bases(readings), scaffolds).found()
+    known = Definitions({r.file.name: r.file.source for r in readings})
+    needs = Links(every, known, scaffolds).found()
     for r in readings:
         for together in conflicts(r.facts, r.file.imports.conflicts):
             for h in together:
@@ -156,15 +158,6 @@ def group(readings: Sequence[Reading], table: Table, target: str) -> dict[Piece,
     for r in readings:
         _pieces(r, table, owner)
     return {p: {owner[n] for h in p.hunks for n in needs[h]} - {p} for p in dict.fromkeys(owner.values())}
-
-
-def _bases(readings: Sequence[Reading]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for r in readings:
-        for n in r.file.source.nodes:
-            if isinstance(n, ast.ClassDef):
-                found.setdefault(n.name, []).extend(b.id if isinstance(b, ast.Name) else getattr(b, "attr", "") for b in n.bases)
-    return found
 
 
 def _pieces(r: Reading, table: Table, owner: dict[Hunk, Piece]) -> None:

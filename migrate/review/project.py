@@ -11,8 +11,8 @@ from migrate.pipeline import Conversion, deep
 from migrate.project import Planned, plan_path
 from migrate.review.pieces import FileReview, group, read
 from migrate.review.session import Session
-from migrate.source.trimming import close_gaps
 from migrate.settings import table_for
+from migrate.source.trimming import close_gaps
 from migrate.support.extract import load as load_support
 from migrate.tables import Table
 

@@ -153,10 +153,13 @@ class ReviewApp(App[bool]):
         self.query_one("#note", Static).update(Text(text, screen.COLOURS.get(severity, ""), overflow="ellipsis", no_wrap=True))
 
     def _refresh_entries(self, pieces: Iterable[Piece]) -> None:
-        options = self.query_one("#list", OptionList)
-        for p in pieces:
-            if p in self.shown:
-                options.replace_option_prompt(p.key, screen.entry(p, self.session.state(p), self._room()))
+        options, shown = self.query_one("#list", OptionList), set(self.shown)
+        changed = [p for p in pieces if p in shown]
+        if len(changed) > 50:
+            self._fill(self.at)
+            return
+        for p in changed:
+            options.replace_option_prompt(p.key, screen.entry(p, self.session.state(p), self._room()))
 
     # commands
 
