@@ -17,6 +17,7 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.IfExp: (branching.visit,),
     ast.With: (gradients.visit_with, noise.visit_with),
     ast.AsyncWith: (gradients.visit_with, noise.visit_with),
+    ast.Compare: (lookups.visit_compare,),
     ast.Expr: (noise.visit_expr,),
     ast.Assign: (noise.visit_assign, traversal.visit_assign, inplace.visit_assign, containers.visit_assign, tying.visit_assign, state.visit_assign, static.visit_assign),
     ast.AnnAssign: (static.visit_annassign,),

@@ -83,10 +83,24 @@ def plan(ctx: Context, used: Usage) -> None:
         if top and (first is None or node.lineno < first.lineno):
             first = node
         _shorten(ctx, node, gone)
-    _add(ctx, first)
+    _add(ctx, first, _carried(ctx, used))
     if tables := lookups.block(ctx):
         at = _after_imports(ctx)
         ctx.plan.insert(at, ("\n" if at else "") + tables, RULE, order=5)
+
+
+def _carried(ctx: Context, used: Usage) -> str:
+    """Imports of PyTorch that the output still needs and that a star import of a local module handed on: that module may have dropped them."""
+    if not ctx.file.names.top.stars:
+        return ""
+    left = {n.id for n in ctx.source.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and used.uses(n.id) and not ctx.file.names.lookup(n)}
+    lines = []
+    for name in sorted(left - ctx.added_names()):
+        dotted = ctx.unit.carried(ctx.file, name)
+        if dotted and is_torch(dotted):
+            base, _, last = dotted.rpartition(".")
+            lines.append(f"import {dotted}" if not base else f"from {base} import {last}" if last == name else f"from {base} import {last} as {name}")
+    return "".join(line + "\n" for line in lines)
 
 
 def _dotted(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias) -> str:
@@ -195,8 +209,8 @@ def _wrapped(module: str, names: list[str]) -> str:
     return f"from {module} import (\n" + "\n".join([*lines, current.rstrip()]) + "\n)"
 
 
-def _add(ctx: Context, first: ast.stmt | None) -> None:
-    text = block(ctx)
+def _add(ctx: Context, first: ast.stmt | None, carried: str = "") -> None:
+    text = block(ctx) + carried
     if not text:
         return
     src = ctx.source

@@ -1,6 +1,6 @@
 """Names that are looked up in PyTorch's modules at run time become look-ups in a table of what the code can name.
 
-Converted: `getattr(nn, activation)()`, `getattr(nn, "GELU")`, `nn.SiLU if hasattr(nn, "SiLU") else Swish`, `getattr(F, f"adaptive_avg_pool{n}d")`.
+Converted: `getattr(nn, activation)()`, `getattr(nn, "GELU")`, `nn.SiLU if hasattr(nn, "SiLU") else Swish`, `"silu" in dir(F)`, `getattr(F, f"adaptive_avg_pool{n}d")`.
 Unchanged: `getattr(config, "dim")`, a local object that is called `nn`.
 Refused: a name that no text in the code spells.
 """
@@ -8,7 +8,7 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import BITOR, COMPARE, Emitter, Piece
-from migrate.infer.lookups import Lookup, lookup
+from migrate.infer.lookups import MODULES, Lookup, lookup
 from migrate.rules.example import Example
 from migrate.rules.operators import as_function, constant, function_text
 from migrate.tables import Row
@@ -25,6 +25,19 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         _getattr(ctx, node, found)
     elif (found := lookup(ctx.unit, ctx.file, node, "hasattr")) is not None:
         _hasattr(ctx, node, found)
+
+
+def visit_compare(ctx: Context, node: ast.Compare) -> None:
+    """`"silu" in dir(F)`."""
+    listed = node.comparators[0]
+    if ctx.owned(node) or len(node.ops) != 1 or not isinstance(node.ops[0], (ast.In, ast.NotIn)) or not isinstance(node.left, ast.Constant):
+        return
+    if not (isinstance(listed, ast.Call) and ctx.dotted(listed.func) == "builtins.dir" and len(listed.args) == 1 and ctx.dotted(listed.args[0]) in MODULES):
+        return
+    row = ctx.unit.table.get(f"{ctx.dotted(listed.args[0])}.{node.left.value}")
+    held = row is not None and _value(ctx, row) is not None
+    ctx.edit(node, lambda e: Piece(str(held == isinstance(node.ops[0], ast.In))), RULE, "MIG103", "dir")
+    ctx.removed.update(ast.walk(listed))
 
 
 def _getattr(ctx: Context, node: ast.Call, found: Lookup) -> None:
@@ -105,6 +118,7 @@ EXAMPLES = (
     Example("def f(x, n):\n    return getattr(F, f'adaptive_avg_pool{n}d')(x, 1)\n", jax="    return FUNCTIONS[f'adaptive_avg_pool{n}d'](x, 1)\n"),
     Example("Act = nn.SiLU if hasattr(nn, 'SiLU') else print\n", jax="Act = SiLU\n"),
     Example("def f(name):\n    return name if hasattr(nn, name) else 'Tanh'\n", jax='    return name if name in LAYERS else "Tanh"\n'.replace('"', "'")),
+    Example("native = 'silu' in dir(torch.nn.functional), 'never' not in dir(F)\n", jax="native = True, True\n"),
     Example("def f(config, name):\n    return getattr(config, name, 3), hasattr(config, 'Tanh')\n"),
     Example("class nn:\n    Tanh = 3\n\n\nprint(getattr(nn, 'Tanh'))\n"),
     Example("def f(name):\n    return getattr(nn, name)\n", refused="MIG301"),

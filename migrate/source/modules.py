@@ -201,11 +201,7 @@ class Unit:
             if local and len(bound) == len(local):
                 return file.by_node.get(local[-1].node)
             if not bound and file.names.top.stars:
-                for dotted in file.names.candidates(node.id):
-                    found = self.named(dotted)
-                    if found is not None and not isinstance(found, str):
-                        return found
-                return self.by_star(file, node.id)
+                return self._starred(file, node.id)
             if len(bound) == 1 and bound[0].kind == "assign" and isinstance(bound[0].value, (ast.Name, ast.Attribute)) and file.names.dotted(bound[0].value):
                 return None  # an alias: a value, not the thing itself
         name = file.names.dotted(node)
@@ -213,19 +209,43 @@ class Unit:
             return self._attribute(file, node)
         return self.named(name) if name else None
 
+    def _starred(self, file: FileInfo, name: str) -> "ClassInfo | FunctionInfo | Row | str | None":
+        """What a name means that only star imports can bind: a definition or an import of a local module, or PyTorch's."""
+        for dotted in file.names.candidates(name):
+            found = self.named(dotted)
+            if not isinstance(found, str):
+                return found
+        carried = self.carried(file, name)
+        return self.named(carried) if carried else self.by_star(file, name)
+
+    def carried(self, file: FileInfo, name: str, depth: int = 0) -> str | None:
+        """The foreign thing that a local module imports under a name, where a star import of that module hands it on."""
+        for star in file.names.top.stars:
+            inner = self.files.get(star)
+            if inner is None or name.startswith("_") or "__all__" in inner.names.top.bindings or depth > 20:
+                continue
+            bound = inner.names.top.bindings.get(name, [])
+            if bound and all(b.kind == "import" for b in bound):
+                return bound[0].dotted
+            if not bound and (found := self.carried(inner, name, depth + 1)):
+                return found
+        return None
+
     def by_star(self, file: FileInfo, name: str) -> str | None:
         """A name that only star imports of PyTorch can bind, or a builtin; None where another module may bind it."""
         stars = file.names.top.stars
         ours = [s for s in stars if s == "torch" or s.startswith("torch.")]
-        if not ours or any(s not in ours and s not in self.files for s in stars):
+        if any(s not in ours and s not in self.files for s in stars):
             return None
+        if not ours:
+            return f"builtins.{name}" if name in BUILTINS else None
         known = [c for c in (self.canonical(f"{s}.{name}") for s in ours) if c in CONTAINERS or c in MODULE_BASES.values()]
         return known[0] if known else f"builtins.{name}" if name in BUILTINS else self.canonical(f"{ours[0]}.{name}")
 
     def _attribute(self, file: FileInfo, node: ast.Attribute) -> "ClassInfo | FunctionInfo | Row | str | None":
         """`Outer.Inner` or `Class.method`; `functional.relu` after `from torch.nn import *`."""
         outer = self.resolve(file, node.value) if isinstance(node.value, (ast.Name, ast.Attribute)) else None
-        if isinstance(outer, str) and outer.startswith("torch."):
+        if isinstance(outer, str) and (outer == "torch" or outer.startswith("torch.")):
             return self.named(f"{outer}.{node.attr}")
         if not isinstance(outer, ClassInfo):
             return None
