@@ -15,6 +15,7 @@ def inplace(
     src = ctx.source
     func = func if func is not None else e.render(node.func)
     args = sorted([*node.args, *node.keywords], key=src.start)
+    drop = {*drop, *ctx.shared.get("placed", ())}
     kept = [a for a in args if a not in drop]
     opened, closed = opening(ctx, node), src.end(node) - 1
     if len(args) == 1 and isinstance(args[0], ast.GeneratorExp):
@@ -89,7 +90,7 @@ def keyword_place(ctx: Context, node: ast.Call, keyword: str) -> tuple[int, str]
     src = ctx.source
     args = [*node.args, *node.keywords]
     close = src.end(node) - 1
-    if not args:
+    if not args or all(a in ctx.shared.get("placed", ()) for a in args):
         return close, keyword
     last = max(src.end(a) for a in args)
     if len(node.args) == 1 and not node.keywords and isinstance(node.args[0], ast.GeneratorExp):

@@ -34,13 +34,17 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
 def visit_call(ctx: Context, node: ast.Call) -> None:
     """`self.add_module(name, module)`."""
     func = node.func
-    if ctx.owned(node) or not isinstance(func, ast.Attribute) or func.attr not in ("add_module", "register_module") or len(node.args) + len(node.keywords) != 2:
+    pair = [a for a in node.args if isinstance(a, ast.Starred)] if len(node.args) == 1 and not node.keywords else []
+    if ctx.owned(node) or not isinstance(func, ast.Attribute) or func.attr not in ("add_module", "register_module") or len(node.args) + len(node.keywords) != 2 and not pair:
         return
     kind, statement = ctx.kind(func.value), ctx.source.parent(node)
     if kind.tag != "module" or isinstance(kind.ref, Row) or not isinstance(statement, ast.Expr):
         return
     if kind.ref is not None and hasattr(kind.ref, "layer") and kind.ref.layer is not None:
         return  # a subclass of Sequential or ModuleDict keeps its own
+    if pair:
+        ctx.edit(statement, lambda e: Piece(f"setattr({e.piece(func.value).at(17)}, {e.render(pair[0])})"), RULE, why=func.attr)
+        return
     given = {k.arg: k.value for k in node.keywords}
     name = node.args[0] if node.args else given.get("name")
     module = node.args[1] if len(node.args) > 1 else given.get("module")
@@ -64,6 +68,7 @@ EXAMPLES = (
         '            setattr(self, f"block{i}", nnx.Linear(3, 3, rngs=rngs))\n', '            setattr(self, f"block{i}", Linear(3, 3))\n',
     ),
     Example(f'{HEAD}        self.register_module(name="act", module=nn.ReLU())\n', jax="        self.act = "),
+    Example(f'{HEAD}        for pair in [("a", nn.ReLU())]:\n            self.add_module(*pair)\n', jax="            setattr(self, *pair)\n"),
     Example(f'{HEAD}        self.add_module("a.b", nn.ReLU())\n', jax='        setattr(self, "a.b", '),
     Example(
         "class Block(nn.Sequential):\n    def __init__(self, n):\n        super().__init__()\n        self.width = n\n        self.lin = nn.Linear(n, n)\n        self.act = nn.ReLU()\n",

@@ -5,7 +5,7 @@ from typing import Any
 
 from migrate.context import Context
 from migrate.rules import (
-    branching, containers, custom_gradients, gradients, indexing, inplace, layers, leftovers, lookups, modules, noise, operators, partials, picking, positional, reserved, rngs, state, static,
+    branching, containers, custom_gradients, gradients, indexing, inplace, layers, leftovers, lookups, modules, noise, operators, partials, picking, placement, positional, reserved, rngs, state, static,
     training, traversal, tying, unpacked,
 )
 from migrate.source.modules import ClassInfo, FunctionInfo
@@ -17,13 +17,14 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.IfExp: (branching.visit,),
     ast.With: (gradients.visit_with, noise.visit_with),
     ast.AsyncWith: (gradients.visit_with, noise.visit_with),
+    ast.Dict: (placement.visit_dict,),
     ast.Compare: (lookups.visit_compare,),
     ast.Expr: (noise.visit_expr,),
     ast.Assign: (noise.visit_assign, traversal.visit_assign, inplace.visit_assign, containers.visit_assign, tying.visit_assign, state.visit_assign, static.visit_assign),
     ast.AnnAssign: (static.visit_annassign,),
     ast.AugAssign: (inplace.visit_augmented,),
     ast.Call: (
-        noise.visit_call, lookups.visit_call, partials.visit_call, unpacked.visit_call, state.visit_call, modules.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
+        placement.visit_call, noise.visit_call, lookups.visit_call, partials.visit_call, unpacked.visit_call, state.visit_call, modules.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
         positional.visit_call, leftovers.visit_call,
     ),
     ast.Attribute: (picking.visit_attribute, traversal.visit_attribute, training.visit_attribute, state.visit_attribute, layers.visit_value, operators.visit_attribute, reserved.visit_attribute, leftovers.visit_value),
@@ -51,6 +52,7 @@ def plan_file(ctx: Context) -> None:
             continue
         for rule in RULES.get(type(node), ()):
             rule(ctx, node)
+    placement.finish(ctx)
 
 
 def plan_classes(ctx: Context) -> None:

@@ -33,6 +33,9 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     if native is not None:
         bound, variant = native
         forget(ctx, node, bound, variant)
+        for k in node.keywords:
+            if k.arg is None:
+                ctx.removed.update(ast.walk(k))
         stream = rngs.stream(ctx, node) if "rngs" in template_names(variant.to) else ""
         ctx.edit(node, lambda e: filled(ctx, node, bound, variant, stream, e), RULE, why=row.torch)
         return
@@ -44,7 +47,8 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
 
 def _native(ctx: Context, node: ast.Call, row: Row) -> tuple[Bound, Variant] | None:
     """The native form, where the call is understood and nothing asks for a class."""
-    bound = bind(row, node, None, ctx.kind)
+    placement = frozenset(k for k in node.keywords if k.arg is None and only_placement(ctx, k.value))
+    bound = bind(row, node, None, ctx.kind, placement)
     if isinstance(bound, Refusal):
         return None
     variant = choose(row, bound, ctx.target.name, ctx.kind)

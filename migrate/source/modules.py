@@ -259,6 +259,11 @@ class Unit:
         file = self.files.get(module)
         if file is not None and name and depth < 20:
             bound = file.names.top.bindings.get(name, [])
+            imported = [b for b in bound if b.kind == "import"]
+            if imported and len(imported) < len(bound) and all(b.kind == "import" or file.names.guarded(b) for b in bound):
+                found = self.named(imported[0].dotted, depth + 1)
+                if isinstance(found, Row):
+                    return found  # PyTorch's own; what stands beside it is for versions that lack it
             for b in reversed(bound):
                 if b.kind in ("class", "function"):
                     return file.by_node.get(b.node, dotted)

@@ -84,7 +84,7 @@ class Names:
             return None
         bound = self.lookup(node)
         imports = [b for b in bound if b.kind == "import"]
-        if imports and all(b.kind == "import" or self._guarded(b) for b in bound):
+        if imports and all(b.kind == "import" or self.guarded(b) for b in bound):
             return imports[0].dotted
         if not bound and node.id in BUILTINS and not self.top.stars:
             return f"builtins.{node.id}"
@@ -94,7 +94,7 @@ class Names:
         """Where a name that nothing binds may come from, by star imports."""
         return [f"{star}.{name}" for star in self.top.stars]
 
-    def _guarded(self, binding: Binding) -> bool:
+    def guarded(self, binding: Binding) -> bool:
         """A fallback such as `x = None` beside an import in `try`."""
         return binding.kind in ("assign", "function", "class") and any(
             isinstance(p, (ast.Try, ast.If)) for p in self._ancestors(binding.node)
