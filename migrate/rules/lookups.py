@@ -34,7 +34,7 @@ def visit_compare(ctx: Context, node: ast.Compare) -> None:
         return
     if not (isinstance(listed, ast.Call) and ctx.dotted(listed.func) == "builtins.dir" and len(listed.args) == 1 and ctx.dotted(listed.args[0]) in MODULES):
         return
-    row = ctx.unit.table.get(f"{ctx.dotted(listed.args[0])}.{node.left.value}")
+    row = ctx.unit.table.get(f"{ctx.dotted(listed.args[0])}.{node.left.value!s}")
     held = row is not None and _value(ctx, row) is not None
     ctx.edit(node, lambda e: Piece(str(held == isinstance(node.ops[0], ast.In))), RULE, "MIG103", "dir")
     ctx.removed.update(ast.walk(listed))
