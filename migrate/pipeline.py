@@ -95,6 +95,8 @@ def _convert_one(text: str | bytes, target: Target, filename: str, table: Table)
 
 def convert_unit(unit: Unit, target: Target, support_name: str = SUPPORT, exchange: Exchange | None = None) -> dict[str, Conversion]:
     """Converts all files of a unit; by module name. `exchange`: facts of code elsewhere, and those of the unit itself."""
+    exchange = exchange or Exchange()
+    unit.told = exchange.given.texts
     unit.link()
     support = load_support(target.name)
     inf = Inference(unit)
@@ -102,7 +104,6 @@ def convert_unit(unit: Unit, target: Target, support_name: str = SUPPORT, exchan
     builders = Builders(unit, inf, target, support)
     builders.run()
     shared: dict[str, Any] = {"builders": builders, "building_lambdas": builders.lambdas}
-    exchange = exchange or Exchange()
     exchange.found = facts.known(unit, inf)
     contexts = {m: _context(unit, f, inf, target, support, support_name, exchange, dict(shared)) for m, f in unit.files.items()}
     for ctx in contexts.values():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from migrate.infer.engine import Inference
 from migrate.infer.kinds import refs
+from migrate.infer.lookups import MODULES as LOOKED_UP
 from migrate.source.modules import FileInfo, Unit
 from migrate.tables import Row
 
@@ -18,7 +19,7 @@ HOOKS = frozenset({"register_forward_hook", "register_forward_pre_hook"})
 @dataclass(frozen=True)
 class Facts:
     """Layers that are tested with isinstance, attributes that are used otherwise than by a call, what files import of each other; whether a Sequential
-    is opened anywhere, a hook registered, a layer swapped by its name."""
+    is opened anywhere, a hook registered, a layer swapped by its name. `texts`: those that could be names of PyTorch, for look-ups by name."""
 
     tested_layers: frozenset[str] = frozenset()
     opened_attributes: frozenset[str] = frozenset()
@@ -26,11 +27,13 @@ class Facts:
     opened_sequentials: bool = False
     hooked_layers: bool = False
     swapped_layers: bool = False
+    texts: frozenset[str] = frozenset()
 
     def __or__(self, other: "Facts") -> "Facts":
         return Facts(
             self.tested_layers | other.tested_layers, self.opened_attributes | other.opened_attributes, self.imported_names | other.imported_names,
             self.opened_sequentials or other.opened_sequentials, self.hooked_layers or other.hooked_layers, self.swapped_layers or other.swapped_layers,
+            self.texts | other.texts,
         )
 
 
@@ -48,6 +51,7 @@ def written(unit: Unit) -> Facts:
     tested: set[str] = set()
     opened: set[str] = set()
     imported: set[str] = set()
+    texts: set[str] = set()
     hooked = False
     for file in unit.files.values():
         for node in file.source.nodes:
@@ -58,9 +62,12 @@ def written(unit: Unit) -> Facts:
                 hooked = hooked or node.attr in HOOKS
                 if node.attr not in opened and _opens(node, file.source.parents.get(node)):
                     opened.add(node.attr)
+            elif isinstance(node, ast.Constant):
+                if isinstance(node.value, str) and node.value.isidentifier() and any(unit.table.get(f"{m}.{node.value}") for m in LOOKED_UP):
+                    texts.add(node.value)
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2:
                 tested.update(_layers(unit, file, node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]))
-    return Facts(frozenset(tested), frozenset(opened), frozenset(imported), hooked_layers=hooked)
+    return Facts(frozenset(tested), frozenset(opened), frozenset(imported), hooked_layers=hooked, texts=frozenset(texts))
 
 
 def known(unit: Unit, inf: Inference) -> Facts:

@@ -48,5 +48,5 @@ def _candidates(unit: Unit, module: str, name: ast.expr) -> dict[str, Row]:
 def _texts(unit: Unit) -> set[str]:
     """Every text in the code that could be a name."""
     if unit.texts is None:
-        unit.texts = {n.value for f in unit.files.values() for n in f.source.nodes if isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.isidentifier()}
+        unit.texts = set(unit.told) | {n.value for f in unit.files.values() for n in f.source.nodes if isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.isidentifier()}
     return unit.texts

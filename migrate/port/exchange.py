@@ -37,11 +37,13 @@ class Exchanged:
         scans = [self.plan.scans[p] for p in part.files if p in self.plan.scans]
         modules = {self.plan.layout.modules[p] for p in part.files if p in self.plan.layout.modules}
         imported = frozenset(n for n in self.every.imported_names if n.rpartition(".")[0] in modules)
-        if scans and not any(i == "torch" or i.startswith("torch.") for s in scans for i in s.imports):
+        imports = {i for s in scans for i in s.imports}
+        if scans and not any(i.partition(".")[0] == "torch" or self.plan.layout.find(part.root, i) for i in imports):
             return Facts(imported_names=imported)
         stored = {a for s in scans for a in s.attributes}
+        texts = self.every.texts if any(s.looks_up for s in scans) or not scans else frozenset()
         opened, swapped = not self._opening.isdisjoint(part.files), not self._swapping.isdisjoint(part.files)
-        return Facts(self.every.tested_layers, self.every.opened_attributes & stored, imported, opened, self.every.hooked_layers, swapped)
+        return Facts(self.every.tested_layers, self.every.opened_attributes & stored, imported, opened, self.every.hooked_layers, swapped, texts)
 
     def holds(self, part: Part, result: Mapping[str, Any] | None) -> bool:
         """Whether a part was converted with the facts as they are now, or with others that make no difference to it."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from migrate.pipeline import SUPPORT
 from migrate.port.scan import Scan
@@ -17,10 +18,17 @@ class Layout:
     modules: Mapping[str, str]
     files: Mapping[tuple[str, str], str] = field(default_factory=dict)  # (root, module name) -> file
 
+    @cached_property
+    def _packages(self) -> list[str]:
+        return sorted({r for f, r in self.roots.items() if "." in self.modules[f] or f.endswith("__init__.py")})
+
+    @cached_property
+    def _searches(self) -> dict[str, list[str]]:
+        return {r: list(dict.fromkeys([r, "", "src", *self._packages])) for r in set(self.roots.values())}
+
     def search(self, root: str) -> list[str]:
         """The folders in which the modules of a root find their imports."""
-        others = sorted({r for f, r in self.roots.items() if "." in self.modules[f] or f.endswith("__init__.py")})
-        return list(dict.fromkeys([root, "", "src", *others]))
+        return self._searches.get(root) or list(dict.fromkeys([root, "", "src", *self._packages]))
 
     def find(self, root: str, dotted: str) -> str | None:
         """The file of a module as a file of that root sees it."""

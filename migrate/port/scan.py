@@ -20,6 +20,7 @@ class Scan:
     imports: tuple[str, ...] = ()
     facts: Facts = field(default_factory=Facts)
     attributes: tuple[str, ...] = ()  # that the file assigns
+    looks_up: bool = False  # whether it uses getattr
     error: str = ""
 
 
@@ -43,7 +44,8 @@ def scan(path: Path, module: str) -> Scan:
             imports.update([base, *(f"{base}.{a.name}" for a in node.names)])
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             stored.add(node.attr)
-    return Scan(lines, tuple(sorted(imports - {""})), written(unit), tuple(sorted(stored)))
+    looks_up = any(isinstance(n, ast.Name) and n.id in ("getattr", "hasattr") for n in source.nodes)
+    return Scan(lines, tuple(sorted(imports - {""})), written(unit), tuple(sorted(stored)), looks_up)
 
 
 def pack(s: Scan) -> dict[str, Any]:
@@ -53,7 +55,7 @@ def pack(s: Scan) -> dict[str, Any]:
 
 def unpack(data: Mapping[str, Any]) -> Scan:
     """A scan from JSON."""
-    return Scan(data["lines"], tuple(data["imports"]), unpack_facts(data["facts"]), tuple(data["attributes"]), data["error"])
+    return Scan(data["lines"], tuple(data["imports"]), unpack_facts(data["facts"]), tuple(data["attributes"]), data["looks_up"], data["error"])
 
 
 def pack_facts(facts: Facts) -> dict[str, Any]:

@@ -157,6 +157,7 @@ class Unit:
     table: Table
     files: dict[str, FileInfo] = field(default_factory=dict)
     subclasses: dict[ClassInfo, list[ClassInfo]] = field(default_factory=dict)
+    told: frozenset[str] = frozenset()  # such strings of code elsewhere
     texts: set[str] | None = None  # the strings of all files that could be names, once asked for
 
     def add(self, source: Source, module: str = "", package: bool = False) -> FileInfo:
