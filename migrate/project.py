@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from migrate.diagnostics import Diagnostic
 from migrate.infer.facts import Exchange
@@ -19,6 +20,9 @@ from migrate.source.trimming import close_gaps, trim
 from migrate.support.extract import SYNTAX, attributes_of
 from migrate.support.extract import load as load_support
 from migrate.tables import Table
+
+if TYPE_CHECKING:
+    from migrate.port.folder import Placed
 
 SKIPPED = frozenset({".git", ".venv", "venv", "__pycache__", "node_modules", ".tox", ".mypy_cache", "build", "dist"})
 
@@ -36,13 +40,15 @@ class OutputExists(FileExistsError):
     """The output has a file that the conversion would replace."""
 
 
-def convert_path(path: str | Path, out_dir: str | Path, target: str = "flax", roots: Sequence[str | Path] = (), *, overwrite: bool = True, table: Table | None = None) -> Project:
+def convert_path(path: str | Path, out_dir: str | Path, target: str = "flax", roots: Sequence[str | Path] = (), *, overwrite: bool = True, table: Table | None = None, jobs: int = 1) -> Project:
     """Converts a file with the local modules it reaches, or every file of a folder, into `out_dir`.
 
-    A local module is one found under the file's folder or a root. Raises FileNotFoundError, and OutputExists where `overwrite` is false and a file is there.
+    A local module is one found under the file's folder or a root. A folder is converted in `jobs` processes; the result is the same for any number.
+    Raises FileNotFoundError, and OutputExists where `overwrite` is false and a file is there.
     """
     out = Path(out_dir)
-    planned = plan_path(path, target, roots, table)
+    planned = _in_parts(Path(path).resolve(), target, roots, jobs) if table is None and Path(path).is_dir() else None
+    planned = planned or plan_path(path, target, roots, table)
     written = planned.outputs(out)
     if not overwrite:
         for p in written:
@@ -59,18 +65,27 @@ class Planned:
     """Files converted in memory, before anything is written."""
 
     files: Mapping[Path, Conversion]
-    modules: Mapping[str, Module]
+    modules: "Mapping[str, Module | Placed]"
     target: str
-    reach: Reach
     folder: Path
 
     def outputs(self, out: Path, files: Mapping[Path, Conversion] | None = None) -> dict[Path, bytes]:
         """What is to be written where; `files` in place of the conversions where given."""
-        return _outputs(files or self.files, self.reach, out, self.target, self.modules)
+        return _outputs(files or self.files, out, self.target, self.modules)
 
     def copied(self, out: Path) -> dict[Path, bytes]:
         """Copies the data files that modules find beside themselves; where they are now."""
         return _copied(self.modules, out)
+
+
+def _in_parts(folder: Path, target: str, roots: Sequence[str | Path], jobs: int) -> Planned | None:
+    """A folder that needs nothing from elsewhere, converted part by part."""
+    from migrate.port.folder import convert_folder
+
+    target_named(target)
+    names = {p: _module_name(p, folder) for p in _python_files(folder)}
+    done = convert_folder(folder, names, [Path(r).resolve() for r in roots], _support_name(names.values()), target, jobs)
+    return Planned(*done, target, folder) if done is not None else None
 
 
 def plan_path(path: str | Path, target: str = "flax", roots: Sequence[str | Path] = (), table: Table | None = None) -> Planned:
@@ -84,7 +99,7 @@ def plan_path(path: str | Path, target: str = "flax", roots: Sequence[str | Path
     reach = Reach([folder, *map(Path, roots)], known)
     starts = [(p, _module_name(p, folder)) for p in _python_files(path)] if path.is_dir() else [(path, path.stem)]
     files, modules = deep(lambda: convert_reached(reach, starts, target, table))
-    return Planned(files, modules, target, reach, folder)
+    return Planned(files, modules, target, folder)
 
 
 def _python_files(folder: Path) -> list[Path]:
@@ -125,7 +140,7 @@ def convert_reached(
     return files, modules
 
 
-def _copied(modules: Mapping[str, Module], out: Path) -> dict[Path, bytes]:
+def _copied(modules: "Mapping[str, Module | Placed]", out: Path) -> dict[Path, bytes]:
     """Copies the data files that modules find beside themselves to the same places beside the output."""
     copied: dict[Path, bytes] = {}
     for m in modules.values():
@@ -146,7 +161,7 @@ def _support_name(modules: Iterable[str]) -> str:
     return SUPPORT + "_" if any(m == SUPPORT for m in modules) else SUPPORT
 
 
-def _outputs(files: Mapping[Path, Conversion], reach: Reach, out: Path, target: str, modules: Mapping[str, Module]) -> dict[Path, bytes]:
+def _outputs(files: Mapping[Path, Conversion], out: Path, target: str, modules: "Mapping[str, Module | Placed]") -> dict[Path, bytes]:
     """The bytes of each output file; one support module for all."""
     written: dict[Path, bytes] = {}
     names: set[str] = set()

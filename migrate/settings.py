@@ -1,7 +1,9 @@
-"""The rows that users add: files named in pyproject.toml, and files of installed packages.
+"""What users set in pyproject.toml: rows that they add, also from installed packages, and options of the commands.
 
     [tool.migrate]
     mappings = ["my_ops.toml"]                 # beside pyproject.toml
+
+    target = "keras"                           # options of the commands; those of the command line go before
 
     [project.entry-points."migrate.mappings"]
     my_ops = "my_package.rows"                 # every .toml file in the folder of that package
@@ -17,19 +19,32 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import Any
 
 from migrate.context import IMPORTS
 from migrate.support.extract import load as load_support
 from migrate.tables import TARGETS, Row, Table, TableError, build, overlaid, read, standard
 
 GROUP = "migrate.mappings"
+OPTIONS: dict[str, type] = {"target": str, "output": str, "root": list, "only": list, "exclude": list, "tests": bool, "jobs": int, "force": bool}
+NAMES = {str: "string", list: "list of strings", bool: "true or false", int: "number"}
 OURS = frozenset({"rngs", "axes", *dir(builtins), *IMPORTS})
 
 
 def table_for(path: str | Path) -> Table:
     """The rows that hold for a file or folder: the project's, those of installed packages, and those of the nearest pyproject.toml. Raises TableError."""
+    return _table(*_row_files(path))
+
+
+def row_files(path: str | Path) -> tuple[Path, ...]:
+    """The files of users' rows that hold for a file or folder. Raises TableError."""
+    own, installed = _row_files(path)
+    return installed + own
+
+
+def _row_files(path: str | Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     here = Path(path).resolve()
-    return _table(_project_files(here if here.is_dir() else here.parent), _installed_files())
+    return _project_files(here if here.is_dir() else here.parent), _installed_files()
 
 
 @cache
@@ -78,16 +93,34 @@ def _project_files(folder: Path) -> tuple[Path, ...]:
     return ()
 
 
-def _named(path: Path) -> tuple[Path, ...]:
+def options(path: Path) -> dict[str, Any]:
+    """The options that the nearest pyproject.toml sets for the commands. Raises TableError."""
+    here = path.resolve()
+    for at in (here, *here.parents):
+        if (at / "pyproject.toml").is_file():
+            return {k: v for k, v in _tool(at / "pyproject.toml").items() if k != "mappings"}
+    return {}
+
+
+def _tool(path: Path) -> dict[str, Any]:
+    """[tool.migrate] of a pyproject.toml, checked."""
     try:
         tool = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("migrate", {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
         raise TableError(f"{path}: {e}") from None
+    if unknown := sorted(set(tool) - {"mappings", *OPTIONS}):
+        raise TableError(f"{path}: [tool.migrate]: unknown keys: {', '.join(unknown)}")
+    for key, wanted in OPTIONS.items():
+        if key in tool and not (isinstance(tool[key], wanted) and (wanted is not list or all(isinstance(v, str) for v in tool[key]))):
+            raise TableError(f"{path}: [tool.migrate]: {key} is a {NAMES[wanted]}")
+    return dict(tool)
+
+
+def _named(path: Path) -> tuple[Path, ...]:
+    tool = _tool(path)
     named = tool.get("mappings", [])
     if not isinstance(named, list) or not all(isinstance(n, str) for n in named):
         raise TableError(f'{path}: [tool.migrate]: mappings is a list of files: mappings = ["my_ops.toml"]')
-    if unknown := sorted(set(tool) - {"mappings"}):
-        raise TableError(f"{path}: [tool.migrate]: unknown keys: {', '.join(unknown)}")
     files = tuple(path.parent / n for n in named)
     if lost := next((f for f in files if not f.is_file()), None):
         raise TableError(f"{path}: [tool.migrate] mappings: no such file: {lost}")

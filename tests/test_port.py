@@ -22,6 +22,7 @@ from migrate.port.requirements import rewrite
 from migrate.port.scan import Scan
 from migrate.port.store import Store, keep, load
 from migrate.port.work import Here
+from migrate.project import convert_path
 
 
 def silent(what, done, total):
@@ -288,3 +289,13 @@ def test_magics_of_all_kinds():
     book = read_notebook(json.dumps({"cells": [{"cell_type": "code", "source": [f"if 1:\n  !ls\n{line}"]} for line in lines]}).encode())
     assert set(book.unreadable) == {6} and book.aside.count("!ls") == 7
     assert [a for a in book.aside if a != "!ls"] == ["%time x = 1", "!ls {x}", "x?", "a.b??", "%who_ls"]
+
+
+def test_a_folder_is_converted_the_same_by_any_number_of_processes(project, tmp_path):
+    one = convert_path(project / "one", tmp_path / "a")
+    two = convert_path(project / "one", tmp_path / "b", jobs=2)
+    assert output(tmp_path / "a") == output(tmp_path / "b") and "net.py" in output(tmp_path / "a")
+    assert one.support == two.support and [c.diagnostics for c in one.files.values()] == [c.diagnostics for c in two.files.values()]
+    (project / "one/use.py").write_text("from two.net import Net\n")
+    mixed = convert_path(project / "one", tmp_path / "c", roots=[project])
+    assert (tmp_path / "c/two/net.py").exists() and len(mixed.files) > len(one.files), "modules from elsewhere are converted with the folder"

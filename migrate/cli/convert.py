@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import tempfile
 import tokenize
 from collections.abc import Mapping
@@ -17,6 +18,9 @@ from migrate.cli.show import diagnostics, echo_diff
 from migrate.report import machine, text
 from migrate.settings import table_for
 from migrate.source.text import SourceError
+
+
+LARGE = 300_000  # bytes of source
 
 
 @click.command("convert", short_help="Convert PyTorch source into Flax or Keras source.")
@@ -35,6 +39,7 @@ from migrate.source.text import SourceError
 @click.option("--model", help='With --check: what to build, e.g. "Net(num_classes=10)".')
 @click.option("--input", "inputs", multiple=True, help='With --check: an argument of forward, e.g. "f32[2,3,32,32]". Repeatable.')
 @click.option("--force", is_flag=True, help="Replace existing files.")
+@click.option("--jobs", type=click.IntRange(1), help="Processes for a folder.  [default: one for each core, where it is large]")
 @click.option("--stdin-filename", default="model.py", show_default=True, help="The name of what is read from `-`.")
 @click.option("--format", "style", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True, help="How to report.")
 @click.option("-v", "--verbose", is_flag=True, help="Report what went well too.")
@@ -48,6 +53,7 @@ def command(
     model: str | None,
     inputs: tuple[str, ...],
     force: bool,
+    jobs: int | None,
     stdin_filename: str,
     style: str,
     verbose: bool,
@@ -64,7 +70,9 @@ def command(
     with tempfile.TemporaryDirectory(prefix="migrate-") as folder:
         staged = Path(folder)
         out = output or Path("migrated")
-        converted, originals = _from_stdin(staged, stdin_filename, target) if stdin else _from_path(source, staged, out, target, roots)
+        converted, originals = (
+            _from_stdin(staged, stdin_filename, target) if stdin else _from_path(source, staged, out, target, roots, jobs)
+        )
         if not source.is_dir():
             _refuse_unreadable(converted)
         if as_diff:
@@ -96,7 +104,9 @@ def _from_stdin(staged: Path, name: str, target: str) -> tuple[dict[str, Any], d
     return {name: conversion}, {name: original}
 
 
-def _from_path(source: Path, staged: Path, out: Path, target: str, roots: tuple[Path, ...]) -> tuple[dict[str, Any], dict[str, str]]:
+def _from_path(
+    source: Path, staged: Path, out: Path, target: str, roots: tuple[Path, ...], jobs: int | None
+) -> tuple[dict[str, Any], dict[str, str]]:
     if not source.exists():
         raise Failure("no such file or folder", source)
     if source.is_dir() and not any(source.rglob("*.py")):
@@ -106,7 +116,7 @@ def _from_path(source: Path, staged: Path, out: Path, target: str, roots: tuple[
         if (folder / name).is_file() and files.ours(folder / name):
             (staged / name).write_bytes((folder / name).read_bytes())
     try:
-        project = migrate.convert_path(source, staged, target=target, roots=list(roots))
+        project = migrate.convert_path(source, staged, target=target, roots=list(roots), jobs=jobs or _jobs(source))
     except SourceError as e:
         raise Failure(str(e), getattr(e, "filename", None) or source, e.line) from None
     converted = {files.relative(path): c for path, c in project.files.items()}
@@ -114,6 +124,12 @@ def _from_path(source: Path, staged: Path, out: Path, target: str, roots: tuple[
     if out.suffix == ".py" and not source.is_dir():
         (staged / source.name).rename(staged / out.name)
     return converted, originals
+
+
+def _jobs(source: Path) -> int:
+    """One process for each core, where what there is to convert is worth their start."""
+    size = sum(p.stat().st_size for p in source.rglob("*.py")) if source.is_dir() else 0
+    return len(os.sched_getaffinity(0)) if size > LARGE else 1
 
 
 def _read_text(path: Path) -> str:

@@ -13,10 +13,10 @@ from migrate.port.interface import imported, interface, rewrites
 from migrate.port.scan import pack_facts, unpack_facts
 from migrate.port.store import canonical, digest
 from migrate.project import convert_reached
+from migrate.settings import table_for
 from migrate.source.projects import Reach
 from migrate.source.trimming import trim
 from migrate.support.extract import attributes_of
-from migrate.tables import standard
 
 Task = dict[str, Any]  # project, search, files: [[path, module]], target, support, facts; earlier: the content of an earlier result
 Result = dict[str, Any]
@@ -44,7 +44,7 @@ def _convert(task: Task) -> Result:
     if task.get("earlier") == content:
         return {"content": content, "read": read, "same": True}
     exchange = Exchange(unpack_facts(task["facts"]))
-    files, modules = convert_reached(reach, starts, task["target"], standard(), task["support"], exchange)
+    files, modules = convert_reached(reach, starts, task["target"], table_for(project), task["support"], exchange)
     own = {path for path, _ in starts}
     result: Result = {
         "content": content,

@@ -43,7 +43,9 @@ class Exchanged:
         stored = {a for s in scans for a in s.attributes}
         texts = self.every.texts if any(s.looks_up for s in scans) or not scans else frozenset()
         opened, swapped = not self._opening.isdisjoint(part.files), not self._swapping.isdisjoint(part.files)
-        return Facts(self.every.tested_layers, self.every.opened_attributes & stored, imported, opened, self.every.hooked_layers, swapped, texts)
+        return Facts(
+            self.every.tested_layers, self.every.opened_attributes & stored, imported, opened, self.every.hooked_layers, swapped, texts
+        )
 
     def holds(self, part: Part, result: Mapping[str, Any] | None) -> bool:
         """Whether a part was converted with the facts as they are now, or with others that make no difference to it."""

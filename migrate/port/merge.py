@@ -29,7 +29,7 @@ class Outcome:
 def merge(plan: Plan, store: Store, force: bool) -> Outcome:
     """Writes all files of the output but the reports."""
     delivery, outcome = Delivery(store, force), Outcome()
-    disagreements = _disagreements(plan, store)
+    apart = disagreements(plan, store)
     needs: dict[str, Any] = store.load("needs", "all") or {}
     chosen = {e.path for e in plan.entries}
     needs = {p: n for p, n in needs.items() if p in chosen and (store.out / p).exists()}
@@ -39,7 +39,7 @@ def merge(plan: Plan, store: Store, force: bool) -> Outcome:
             original = (plan.project / path).read_bytes()
             data = original if f["code"] is None else _encoded(f["code"], f["encoding"])
             written[path] = data, (plan.project / path).stat().st_mode & 0o777
-            diagnostics = sorted([*f["diagnostics"], *disagreements.get(path, ())])
+            diagnostics = sorted([*f["diagnostics"], *apart.get(path, ())])
             outcome.files[path] = _entry(f, diagnostics, data != original, original)
             outcome.imported.update(f["imports"])
             needs.pop(path, None)
@@ -108,7 +108,7 @@ def _others(plan: Plan, delivery: Delivery, outcome: Outcome) -> None:
             outcome.files[e.path] = entry
 
 
-def _disagreements(plan: Plan, store: Store) -> dict[str, list[list[Any]]]:
+def disagreements(plan: Plan, store: Store) -> dict[str, list[list[Any]]]:
     """file -> warnings where it uses a definition of another part that the two parts converted differently."""
     makes: dict[str, dict[str, str]] = {}
     for _, result in results(plan, store):

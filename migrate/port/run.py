@@ -54,11 +54,12 @@ class Plan:
     options: Options
     results: dict[str, str] = field(default_factory=dict)  # part -> name of what is kept of it
     reused: int = 0
+    tool: str = ""
 
     def identity(self, part: Part) -> str:
         """Names a part: its files and the options, not their content."""
         name, _ = self.support(part)
-        return digest(canonical([self.options.target, tool_version(), part.root, part.files, name]))
+        return digest(canonical([self.options.target, self.tool, part.root, part.files, name]))
 
     def support(self, part: Part) -> tuple[str, str]:
         """The support module of a part: its name, its file."""
@@ -70,17 +71,17 @@ def look(project: Path, options: Options, engine: Engine, store: Store | None, o
     entries = discover(project, options.choice, out)
     every = [e.path for e in entries if e.path.endswith(".py")]
     found = layout(every)
-    scans = _scans(project, found, every, engine, store, progress)
-    chosen = [e.path for e in entries if e.role == PYTHON and not scans[e.path].error]
-    chosen += [e.path for e in entries if e.role == PYTHON and scans[e.path].error]
-    parts = divide(found, scans, chosen)
-    places = supports(found, scans)
+    looked = scans(project, found, every, engine, store, progress)
+    chosen = [e.path for e in entries if e.role == PYTHON and not looked[e.path].error]
+    chosen += [e.path for e in entries if e.role == PYTHON and looked[e.path].error]
+    parts = divide(found, looked, chosen)
+    places = supports(found, looked)
     for e in entries:
         if e.role == NOTEBOOK:
             root = e.path.rpartition("/")[0]
             parts.append(Part(root, (e.path,), max(1, e.size // 60)))
             places.setdefault(root, _notebook_support(found, places, root))
-    return Plan(project, entries, found, scans, places, parts, options)
+    return Plan(project, entries, found, looked, places, parts, options, tool=tool_version(project))
 
 
 def _notebook_support(found: Layout, places: Mapping[str, tuple[str, str]], root: str) -> tuple[str, str]:
@@ -91,24 +92,26 @@ def _notebook_support(found: Layout, places: Mapping[str, tuple[str, str]], root
     return "torch_support", f"{root}/torch_support.py" if root else "torch_support.py"
 
 
-def _scans(project: Path, found: Layout, paths: list[str], engine: Engine, store: Store | None, progress: Progress) -> dict[str, Scan]:
-    scans: dict[str, Scan] = {}
+def scans(project: Path, found: Layout, paths: list[str], engine: Engine, store: Store | None, progress: Progress) -> dict[str, Scan]:
+    """The quick look at each file; from an earlier run where nothing has changed."""
+    found_of: dict[str, Scan] = {}
+    tool = tool_version(project)
     kept = (store.load("scans", "all") or {}) if store else {}
-    names = {p: digest((project / p).read_bytes()) + found.modules[p] + tool_version() for p in paths}
+    names = {p: digest((project / p).read_bytes()) + found.modules[p] + tool for p in paths}
     for p in paths:
         if p in kept and kept[p][0] == names[p]:
-            scans[p] = unpack(kept[p][1])
-    todo = [p for p in paths if p not in scans]
+            found_of[p] = unpack(kept[p][1])
+    todo = [p for p in paths if p not in found_of]
     jobs: list[Job] = [
         {"kind": "scan", "project": str(project), "files": [[p, found.modules[p]] for p in todo[i : i + 20]]}
         for i in range(0, len(todo), 20)
     ]
     for done, (_, result) in enumerate(engine.run(jobs), 1):
-        scans.update({p: unpack(s) for p, s in result["scans"].items()})
+        found_of.update({p: unpack(s) for p, s in result["scans"].items()})
         progress("looking", min(done * 20, len(todo)), len(todo))
     if store and jobs:
-        store.keep("scans", "all", {p: [names[p], pack(scans[p])] for p in paths})
-    return scans
+        store.keep("scans", "all", {p: [names[p], pack(found_of[p])] for p in paths})
+    return found_of
 
 
 def convert(plan: Plan, engine: Engine, store: Store, progress: Progress) -> None:
@@ -168,7 +171,7 @@ def _task(plan: Plan, part: Part, facts: Mapping[str, Any], earlier: Mapping[str
         "target": plan.options.target,
         "support": plan.support(part)[0],
         "facts": facts,
-        "tool": tool_version(),
+        "tool": plan.tool,
         "earlier": earlier["content"] if earlier and not earlier.get("failed") else None,
     }
 

@@ -9,7 +9,7 @@ from typing import Any
 from migrate.infer.facts import Facts, written
 from migrate.source.modules import Unit
 from migrate.source.text import SourceError, read
-from migrate.tables import standard
+from migrate.tables import Table
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Scan:
     error: str = ""
 
 
-def scan(path: Path, module: str) -> Scan:
+def scan(path: Path, module: str, table: Table) -> Scan:
     """Looks at a file."""
     data = path.read_bytes()
     lines = data.count(b"\n") + 1
@@ -32,7 +32,7 @@ def scan(path: Path, module: str) -> Scan:
         source = read(data, path.name)
     except SourceError as e:
         return Scan(lines, error=str(e))
-    unit = Unit(standard())
+    unit = Unit(table)
     file = unit.add(source, module, path.name == "__init__.py")
     imports: set[str] = set()
     stored: set[str] = set()
@@ -55,7 +55,9 @@ def pack(s: Scan) -> dict[str, Any]:
 
 def unpack(data: Mapping[str, Any]) -> Scan:
     """A scan from JSON."""
-    return Scan(data["lines"], tuple(data["imports"]), unpack_facts(data["facts"]), tuple(data["attributes"]), data["looks_up"], data["error"])
+    return Scan(
+        data["lines"], tuple(data["imports"]), unpack_facts(data["facts"]), tuple(data["attributes"]), data["looks_up"], data["error"]
+    )
 
 
 def pack_facts(facts: Facts) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from migrate.settings import row_files
+
 STATE = ".migrate"
 
 
@@ -31,9 +33,14 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
+def tool_version(project: Path) -> str:
+    """The version of this tool and of the rows that users add: a part that another version converted is converted again."""
+    return digest(_own_version() + "".join(digest(p.read_bytes()) for p in row_files(project)))
+
+
 @cache
-def tool_version() -> str:
-    """The version of this tool, down to the content of its files: a part that another version converted is converted again."""
+def _own_version() -> str:
+    """The content of this tool's files."""
     folder = Path(__file__).parent.parent
     files = [p for p in sorted(folder.rglob("*")) if p.suffix in (".py", ".toml") and "cli" not in p.relative_to(folder).parts[:1]]
     return digest("".join(digest(p.read_bytes()) for p in files))

@@ -6,6 +6,8 @@ from typing import Any
 
 from migrate.port.convert import convert_part, failed
 from migrate.port.scan import Scan, pack, scan
+from migrate.settings import table_for
+from migrate.tables import Table
 
 Job = dict[str, Any]
 
@@ -13,13 +15,14 @@ Job = dict[str, Any]
 def work(job: Job) -> dict[str, Any]:
     """Does a job: a quick look at files, or the conversion of a part."""
     if job["kind"] == "scan":
-        return {"scans": {path: pack(_scan(Path(job["project"], path), module)) for path, module in job["files"]}}
+        table = table_for(job["project"])
+        return {"scans": {path: pack(_scan(Path(job["project"], path), module, table)) for path, module in job["files"]}}
     return convert_part(job["task"])
 
 
-def _scan(path: Path, module: str) -> Scan:
+def _scan(path: Path, module: str, table: Table) -> Scan:
     try:
-        return scan(path, module)
+        return scan(path, module, table)
     except (Exception, RecursionError) as e:
         return Scan(0, error=f"{type(e).__name__}: {e}")
 
