@@ -38,7 +38,11 @@ def test_installed_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     for cached in (installed._distributions, installed.folder_of, installed._requires_torch):
         cached.cache_clear()
     importlib.invalidate_caches()
-    (tmp_path / "main.py").write_text("from onlayers import Act\nfrom plainlib import Act as Other\n\nprint(Act, Other)\n")
+    (tmp_path / "tools.py").write_text("from onlayers import Act\nprint(Act)\n")
+    found = migrate.convert_path(tmp_path / "tools.py", tmp_path / "tools")
+    assert not (tmp_path / "tools" / "onlayers").exists(), "no class needs it"
+    assert "MIG502" in {d.code for c in found.files.values() for d in c.diagnostics}
+    (tmp_path / "main.py").write_text("from onlayers import Act\nfrom plainlib import Act as Other\n\n\nclass Net:\n    parts = [Act, Other]\n")
     migrate.convert_path(tmp_path / "main.py", tmp_path / "out")
     assert "jax.nn.relu(x)" in (tmp_path / "out" / "onlayers" / "__init__.py").read_text()
     assert not (tmp_path / "out" / "plainlib").exists()

@@ -5,7 +5,7 @@ from typing import Any
 
 from migrate.context import Context
 from migrate.rules import (
-    branching, containers, custom_gradients, gradients, indexing, inplace, layers, leftovers, lookups, modules, noise, operators, partials, picking, placement, positional, reserved, rngs, state, static,
+    branching, containers, custom_gradients, gradients, hyperparameters, indexing, inplace, layers, leftovers, lookups, modules, noise, operators, partials, picking, placement, positional, reserved, rngs, state, static,
     training, traversal, tying, unpacked,
 )
 from migrate.source.modules import ClassInfo, FunctionInfo
@@ -19,7 +19,7 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.AsyncWith: (gradients.visit_with, noise.visit_with),
     ast.Dict: (placement.visit_dict,),
     ast.Compare: (lookups.visit_compare,),
-    ast.Expr: (noise.visit_expr,),
+    ast.Expr: (noise.visit_expr, hyperparameters.visit_expr),
     ast.Assign: (noise.visit_assign, traversal.visit_assign, inplace.visit_assign, containers.visit_assign, tying.visit_assign, state.visit_assign, static.visit_assign),
     ast.AnnAssign: (static.visit_annassign,),
     ast.AugAssign: (inplace.visit_augmented,),

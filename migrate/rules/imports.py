@@ -13,6 +13,7 @@ from migrate.context import Context
 from migrate.rules import lookups
 from migrate.rules.example import Example
 from migrate.rules.modules import remove_statement
+from migrate.source.installed import folder_of
 from migrate.tables import Row
 
 RULE = "imports"
@@ -76,6 +77,7 @@ def plan(ctx: Context, used: Usage) -> None:
     for node in ast.walk(src.tree):
         if not isinstance(node, (ast.Import, ast.ImportFrom)) or node in ctx.removed:
             continue
+        _left_behind(ctx, node)
         gone = [a for a in node.names if _goes(ctx, node, a, used)]
         if not gone:
             continue
@@ -101,6 +103,14 @@ def _carried(ctx: Context, used: Usage) -> str:
             base, _, last = dotted.rpartition(".")
             lines.append(f"import {dotted}" if not base else f"from {base} import {last}" if last == name else f"from {base} import {last} as {name}")
     return "".join(line + "\n" for line in lines)
+
+
+def _left_behind(ctx: Context, node: ast.Import | ast.ImportFrom) -> None:
+    """Says that a library which builds on PyTorch is not converted along."""
+    for top in {_dotted(ctx, node, a).partition(".")[0] for a in node.names}:
+        known = top in {m.partition(".")[0] for m in ctx.unit.files} or any(r.torch.startswith(f"{top}.") for r in ctx.unit.table.rows)
+        if not known and folder_of(top) is not None:
+            ctx.report("MIG502", node, f"{top} builds on PyTorch and is not converted along: give its folder with --root")
 
 
 def _dotted(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias) -> str:

@@ -12,7 +12,8 @@ GRADIENT = "torch.autograd.Function"
 # Classes of PyTorch that are modules without being layers with a row of their own.
 CONTAINERS = frozenset({MODULE, "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList", "torch.nn.ParameterDict"})
 MODULE_BASES = {"torch.jit.ScriptModule": MODULE, "pytorch_lightning.LightningModule": MODULE, "lightning.LightningModule": MODULE,
-                "lightning.pytorch.LightningModule": MODULE, "torch.nn._Loss": MODULE, "torch.nn._WeightedLoss": MODULE}
+                "lightning.pytorch.LightningModule": MODULE, "lightning.pytorch.core.module.LightningModule": MODULE,
+                "lightning.pytorch.core.LightningModule": MODULE, "pytorch_lightning.core.LightningModule": MODULE, "pytorch_lightning.core.module.LightningModule": MODULE, "torch.nn._Loss": MODULE, "torch.nn._WeightedLoss": MODULE}
 
 
 @dataclass(eq=False)

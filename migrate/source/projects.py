@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from migrate.source.installed import folder_of
+from migrate.source.modules import MODULE_BASES
 from migrate.source.text import Source, SourceError
 from migrate.source.text import read as read_text
 
@@ -24,6 +25,7 @@ class Module:
     whole: bool = False
     needed: set[str] = field(default_factory=set)
     kept: set[ast.stmt] = field(default_factory=set)
+    live: set[ast.stmt] = field(default_factory=set)  # of them, what a class needs
     binders: dict[str, list[ast.stmt]] = field(default_factory=dict)
     touchers: dict[str, list[ast.stmt]] = field(default_factory=dict)  # statements that change what a name holds
     stars: list[str] = field(default_factory=list)
@@ -65,7 +67,9 @@ class Reach:
         self._missing: set[str] = set()
         self._found: dict[str, Path | None] = {}
         self._todo: list[tuple[Module, str]] = []
-        self._seen: set[tuple[str, str]] = set()
+        self._seen: set[tuple[str, str, bool]] = set()
+        self._live = False  # what is looked at now is needed by a class
+        self._followed: set[str] = set()  # installed libraries that classes need
 
     def add(self, path: Path, name: str) -> None:
         """Needs a file whole."""
@@ -89,10 +93,15 @@ class Reach:
             for path in (base / "__init__.py", base.with_suffix(".py")):
                 if path.is_file():
                     return path
+        return None
+
+    def _in_environment(self, dotted: str) -> Path | None:
+        """The file of a module of an installed library that builds on PyTorch, where a class needs it."""
         top = dotted.partition(".")[0]
-        folder = folder_of(top) if self.installed and top not in self.known else None
+        folder = folder_of(top) if self.installed and top not in self.known and (self._live or top in self._followed) else None
         if folder is None:
             return None
+        self._followed.add(top)
         base = folder.joinpath(*dotted.split("."))
         return next((p for p in (base / "__init__.py", base.with_suffix(".py")) if p.is_file()), None)
 
@@ -104,7 +113,7 @@ class Reach:
         """A local module, read when first asked for."""
         if dotted in self.modules:
             return self.modules[dotted]
-        path = self.find(dotted)
+        path = self.find(dotted) or self._in_environment(dotted)
         return self._load(dotted, path) if path is not None else None
 
     def _load(self, name: str, path: Path) -> Module | None:
@@ -136,9 +145,11 @@ class Reach:
 
     def need(self, module: Module, name: str) -> bool:
         """Needs one name of a module. False where the module does not have it."""
-        if (module.name, name) in self._seen:
+        if f"{module.name}.{name}" in MODULE_BASES:
+            return True  # as good as torch.nn.Module
+        if {(module.name, name, self._live), (module.name, name, True)} & self._seen:
             return name in module.needed
-        self._seen.add((module.name, name))
+        self._seen.add((module.name, name, self._live))
         statements = module.binders.get(name)
         if statements:
             module.needed.add(name)
@@ -165,13 +176,19 @@ class Reach:
 
     def _keep(self, module: Module, s: ast.stmt, name: str | None = None) -> None:
         """Keeps a top-level statement, with all that it uses."""
+        before = self._live
+        self._live = before or isinstance(s, ast.ClassDef)
         if isinstance(s, (ast.Import, ast.ImportFrom)):
             self._import(module, s, name)
+        elif s not in module.live and (self._live or s not in module.kept):
+            module.live.update({s} if self._live else ())
             module.kept.add(s)
-            return
-        if s in module.kept:
-            return
+            self._follow(module, s)
         module.kept.add(s)
+        self._live = before
+
+    def _follow(self, module: Module, s: ast.stmt) -> None:
+        """Needs what a statement uses."""
         work = [s]
         for node in _walk(work):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
