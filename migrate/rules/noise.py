@@ -158,6 +158,7 @@ EXAMPLES = (
     Example("def f():\n    torch.manual_seed(0)\n", jax="def f():\n    pass\n", why="a body is not left empty"),
     Example("def f(net: nn.Module):\n    net.to('cuda')\n    return torch.compile(net.cpu())\n", jax="    return net\n"),
     Example("class Net(nn.Module):\n    @torch.jit.export\n    def other(self, x):\n        return x\n", jax="    def other(self, x):\n        return x\n"),
+    Example("class Net(nn.Module):\n    def training_step(self, batch):\n        loss = batch.mean()\n        self.log('loss', loss)\n        return loss\n", jax="        loss = jnp.mean(batch)\n        return loss\n"),
     Example("def f(path):\n    with open(path) as g:\n        return g.read()\n"),
     Example("def cache(f):\n    return f\n\n\n@cache\ndef g():\n    return 1\n"),
 )
