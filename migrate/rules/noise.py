@@ -113,8 +113,16 @@ def visit_expr(ctx: Context, node: ast.Expr) -> None:
             test, message = node.value.args
             ctx.edit(node, lambda e: Piece(f"assert {e.piece(test).at(1)}, {e.piece(message).at(1)}"), RULE, "MIG103", name)
             return
-        if name in STATEMENTS or name.startswith(FLAGS):
+        if name in STATEMENTS or name.startswith(FLAGS) or _logs(ctx, node.value):
             remove_statement(ctx, node, RULE)
+
+
+def _logs(ctx: Context, node: ast.Call) -> bool:
+    """`self.log("loss", loss)` of a module of Lightning: only its trainer reads that."""
+    func, owner = node.func, ctx.class_of(node)
+    if not isinstance(func, ast.Attribute) or func.attr not in ("log", "log_dict") or owner is None or not owner.is_module or not ctx.is_self(func.value):
+        return False
+    return owner.method(func.attr) is None and not owner.assigned(func.attr)
 
 
 def visit_assign(ctx: Context, node: ast.Assign) -> None:
