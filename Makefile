@@ -15,7 +15,7 @@ export JAX_COMPILATION_CACHE_DIR ?= $(abspath $(VENV))/jax-cache
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
 export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES ?= -1
 
-.PHONY: demo test test-full lint fixtures docs docs-site pictures clean
+.PHONY: demo test test-full lint fixtures docs docs-site pictures record clean
 
 demo: $(VENV)/ready
 	$(VENV)/bin/migrate convert fixtures/$(CASE)/torch.py -o build/demo/$(CASE).py --force --check
@@ -39,6 +39,12 @@ fixtures: $(VENV)/ready
 
 docs: $(VENV)/ready
 	$(PY) -m migrate.report.pages docs/diagnostics.md
+	$(PY) -m migrate.report.operators docs/operators
+
+# How many samples of PyTorch's own databases agree, and with which releases: for the pages of docs/operators.
+record: $(VENV)/ready
+	$(PY) -m pytest $(PYTEST_ARGS) --full tests/test_databases.py --record migrate/mappings/verified.json
+	$(MAKE) docs
 
 # The documentation as pages in build/site; links are checked.
 docs-site: $(VENV)/docs-ready

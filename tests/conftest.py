@@ -1,14 +1,20 @@
-"""A sample of the long tables of tests by default, all of them with --full."""
+"""A sample of the long tables of tests by default, all of them with --full. --record FILE writes down what was verified, and with which
+releases."""
+
 import zlib
+from collections import Counter
+from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
-LONG = ("test_rows.py::test_numbers", "test_keras_", "test_layers_", "test_support_")
+LONG = ("test_rows.py::test_numbers", "test_pins.py", "test_keras_", "test_layers_", "test_support_")
 SHARE = 3  # one in so many
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds --full."""
+    parser.addoption("--record", help="write what PyTorch's databases verified into this file")
     parser.addoption("--full", action="store_true", help="run every case of the long tables, not a sample of one in three")
 
 
@@ -21,3 +27,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         chosen = set(map(id, left_out))
         items[:] = [i for i in items if id(i) not in chosen]
+
+
+FOUND: Counter[tuple[str, str, str, str]] = Counter()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Counts what test_databases found of each operator and layer."""
+    if report.when == "call" and (report.passed or report.skipped):
+        for name, value in report.user_properties:
+            if name == "verified":
+                kind, target, label, result = str(value).split()
+                FOUND[kind, target, label, result] += 1
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Writes the counts."""
+    if path := session.config.getoption("--record"):
+        from record_verified import write
+
+        write(Path(path), {r: version(r) for r in ("torch", "jax", "flax", "keras")}, FOUND)

@@ -1,4 +1,5 @@
 """Runs a converted text."""
+
 import sys
 import types
 

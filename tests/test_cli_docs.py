@@ -11,7 +11,9 @@ import pytest
 
 import migrate
 from migrate.cli.main import COMMANDS, cli
+from migrate.report.operators import pages, verified
 from migrate.report.pages import diagnostics_page
+from migrate.tables import standard
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -32,6 +34,23 @@ def test_the_example_of_the_readme_is_real():
 
 def test_the_page_of_codes_is_the_table():
     assert (ROOT / "docs/diagnostics.md").read_text(encoding="utf-8") == diagnostics_page(), "run `make docs`"
+
+
+def test_the_pages_of_operators_are_the_tables():
+    made = pages(standard())
+    folder = ROOT / "docs" / "operators"
+    assert sorted(made) == sorted(p.name for p in folder.iterdir())
+    for name, text in made.items():
+        assert (folder / name).read_text(encoding="utf-8") == text, f"{name} is stale: run `make docs`"
+
+
+def test_what_was_verified_is_said_with_its_releases():
+    runs = verified()
+    assert {"operators flax", "operators keras", "layers flax", "layers keras"} <= set(runs)
+    for run in runs.values():
+        assert set(run["releases"]) == {"torch", "jax", "flax", "keras"}
+    index = pages(standard())["index.md"]
+    assert all(run in index for run in runs) and "wrong" not in index
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

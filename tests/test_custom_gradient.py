@@ -1,4 +1,5 @@
 """torch.autograd.Function: the same values and the gradient that `backward` says, eagerly and under jit."""
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -118,6 +119,10 @@ def test_same(kind):
 
 
 def test_vmap_and_second_derivative():
-    f = run(HEAD + "class Cube(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        ctx.save_for_backward(x)\n        return x * x * x\n\n    @staticmethod\n"
-            "    def backward(ctx, g):\n        (x,) = ctx.saved_tensors\n        return g * 3 * x * x\n\n\ndef f(x):\n    return Cube.apply(x)\n", "keras")["f"]
+    f = run(
+        HEAD
+        + "class Cube(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        ctx.save_for_backward(x)\n        return x * x * x\n\n    @staticmethod\n"
+        "    def backward(ctx, g):\n        (x,) = ctx.saved_tensors\n        return g * 3 * x * x\n\n\ndef f(x):\n    return Cube.apply(x)\n",
+        "keras",
+    )["f"]
     np.testing.assert_allclose(jax.vmap(jax.grad(jax.grad(f)))(jnp.array([1.0, 2.0])), [6, 12])

@@ -1,4 +1,5 @@
 """Hooks of modules: a feature that is kept, an output and an input that are replaced, a hook that is taken off."""
+
 import numpy as np
 import pytest
 import torch

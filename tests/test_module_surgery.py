@@ -1,4 +1,5 @@
 """Modules that are built, changed or extended from outside: the converted one must compute the same."""
+
 import numpy as np
 import pytest
 import torch

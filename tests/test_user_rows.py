@@ -1,4 +1,5 @@
 """Rows that users add, the errors for bad ones, and `migrate draft`."""
+
 import tomllib
 
 import pytest
@@ -70,11 +71,23 @@ def test_rows_hold_for_their_project_only(project, tmp_path_factory):
 BAD = {
     "no equals": ("[[op]]\ntorch 3\n", "ops.toml: Expected '=' after a key"),
     "no name": ('[[op]]\nsignature = "(x)"\n', r"ops.toml: \[\[op\]\] number 1 says not what it is for"),
-    "a lost parameter": ('[[op]]\ntorch = "a.b"\nsignature = "(x, y)"\n[[op.jax]]\nto = "jnp.sin(x)"\n', r"ops.toml: a.b, jax: `jnp.sin\(x\)` does not account for y"),
+    "a lost parameter": (
+        '[[op]]\ntorch = "a.b"\nsignature = "(x, y)"\n[[op.jax]]\nto = "jnp.sin(x)"\n',
+        r"ops.toml: a.b, jax: `jnp.sin\(x\)` does not account for y",
+    ),
     "an unknown key": ('[[op]]\ntorch = "a.b"\nfoo = 3\n', "ops.toml: a.b: unknown keys: foo"),
-    "neither to nor reason": ('[[op]]\ntorch = "a.b"\nsignature = "(x)"\n[[op.jax]]\nnote = "x"\n', "a.b: a variant has either `to` or `reason`"),
-    "a name that nothing binds": ('[[op]]\ntorch = "a.b"\nsignature = "(x)"\n[[op.jax]]\nto = "fused(x)"\n', r"a.b: `fused\(x\)`: nothing binds fused; add imports = "),
-    "a bad import": ('[[op]]\ntorch = "a.b"\nimports = ["import a, b"]\nsignature = "(x)"\n[[op.jax]]\nto = "x"\n', "a.b: imports: 'import a, b' is not one import"),
+    "neither to nor reason": (
+        '[[op]]\ntorch = "a.b"\nsignature = "(x)"\n[[op.jax]]\nnote = "x"\n',
+        "a.b: a variant has either `to` or `reason`",
+    ),
+    "a name that nothing binds": (
+        '[[op]]\ntorch = "a.b"\nsignature = "(x)"\n[[op.jax]]\nto = "fused(x)"\n',
+        r"a.b: `fused\(x\)`: nothing binds fused; add imports = ",
+    ),
+    "a bad import": (
+        '[[op]]\ntorch = "a.b"\nimports = ["import a, b"]\nsignature = "(x)"\n[[op.jax]]\nto = "x"\n',
+        "a.b: imports: 'import a, b' is not one import",
+    ),
     "a bad template": ('[[op]]\ntorch = "a.b"\nsignature = "(x)"\n[[op.jax]]\nto = "jnp.sin(x"\n', "a.b: .*never closed"),
     "a bad signature": ('[[op]]\ntorch = "a.b"\nsignature = "(x"\n[[op.jax]]\nto = "x"\n', "a.b: "),
     "a variant that is no table": ('[[op]]\ntorch = "a.b"\nsignature = "(x)"\njax = "x"\n', "a.b: "),
@@ -97,8 +110,10 @@ def test_a_bad_row_is_told(project, kind, capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[tool.migrate]\nmappings = ["gone.toml"]\n', "no such file: .*gone.toml"), ('[tool.migrate]\nmappings = "rows/ops.toml"\n', "mappings is a list of files"),
-        ("[tool.migrate]\nmapings = []\n", "unknown keys: mapings"), ("[tool\n", "pyproject.toml: "),
+        ('[tool.migrate]\nmappings = ["gone.toml"]\n', "no such file: .*gone.toml"),
+        ('[tool.migrate]\nmappings = "rows/ops.toml"\n', "mappings is a list of files"),
+        ("[tool.migrate]\nmapings = []\n", "unknown keys: mapings"),
+        ("[tool\n", "pyproject.toml: "),
     ],
 )
 def test_a_bad_setting_is_told(project, text, message):
@@ -142,10 +157,23 @@ def test_draft(capsys):
 def test_drafts_from_what_pytorch_says():
     asked = draft.Asked(True, "2", doc="foo(input, other, *, alpha=1, out=None) -> Tensor\n\nFoos.", method=True)
     assert 'signature = "(input, other, *, alpha=1)"' in draft.draft("torch.foo", asked)
-    asked = draft.Asked(True, "2", layer=True, signature="(self, n: int, bias: bool = True, device=None, dtype=None) -> None", call="(self, input: Tensor) -> Tensor")
+    asked = draft.Asked(
+        True,
+        "2",
+        layer=True,
+        signature="(self, n: int, bias: bool = True, device=None, dtype=None) -> None",
+        call="(self, input: Tensor) -> Tensor",
+    )
     layer = tomllib.loads(draft.draft("torch.nn.Foo", asked))["layer"][0]
     assert layer["signature"] == "(n, bias=True)" and layer["call"] == "(input)"
-    asked = draft.Asked(True, "2", schemas=["aten::foo.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", "aten::foo(Tensor self, int[1] dim, bool keepdim=False) -> (Tensor, Tensor)"])
+    asked = draft.Asked(
+        True,
+        "2",
+        schemas=[
+            "aten::foo.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+            "aten::foo(Tensor self, int[1] dim, bool keepdim=False) -> (Tensor, Tensor)",
+        ],
+    )
     assert 'signature = "(input, dim, keepdim=False)"' in draft.draft("torch.foo", asked)
     assert "PyTorch is not installed here" in draft.draft("torch.foo", None)
 

@@ -1,4 +1,6 @@
-"""A row to fill in, for an operator or layer that no row describes. PyTorch, where it is installed, is asked for the signature in a process of its own."""
+"""A row to fill in, for an operator or layer that no row describes. PyTorch, where it is installed, is asked for the signature in a
+process of its own."""
+
 import ast
 import json
 import re
@@ -74,7 +76,10 @@ def draft(name: str, asked: Asked | None) -> str:
     names = [p.name for p in parameters(signature) if p.kind != "keywords"]
     required = [p.name for p in parameters(signature) if p.default is None and p.kind == "positional"]
     call = f"{name}({', '.join('x' if i == 0 else '...' for i, _ in enumerate(required))})"
-    lines += [f'signature = "{signature}"', f'returns = "{_returns(asked)}"  # the kind of the result: "same" is the dtype of the first argument']
+    lines += [
+        f'signature = "{signature}"',
+        f'returns = "{_returns(asked)}"  # the kind of the result: "same" is the dtype of the first argument',
+    ]
     template = ", ".join([*(n for n in names if n in required), *(f"{n}={n}" for n in names if n not in required)])
     lines += ["  [[op.jax]]", f'  to = "jnp.{last}({template})"  # to be checked: names, defaults, ties, NaN, empty, dtypes']
     lines += ["  [[op.case]]", f'  call = "{call}"', '  x = "f32[2, 3]"', f'  jax = "jnp.{last}(x)"']
@@ -85,8 +90,16 @@ def _layer(name: str, last: str, signature: str, call: str) -> list[str]:
     sizes = [p.name for p in parameters(signature) if p.default is None]
     made = f"nn.{last}({', '.join('3' for _ in sizes)})"
     return [
-        "[[layer]]", f'torch = "{name}"', f'signature = "{signature}"', f'call = "{call}"', 'returns = "tensor"', f'support = "{last}"  # a class with these arguments in support/flax and support/keras',
-        "  [[layer.case]]", f'  call = "{made}(x)"', '  x = "f32[2, 3]"', f'  flax = "{last}({", ".join("3" for _ in sizes)}, rngs=rngs)"',
+        "[[layer]]",
+        f'torch = "{name}"',
+        f'signature = "{signature}"',
+        f'call = "{call}"',
+        'returns = "tensor"',
+        f'support = "{last}"  # a class with these arguments in support/flax and support/keras',
+        "  [[layer.case]]",
+        f'  call = "{made}(x)"',
+        '  x = "f32[2, 3]"',
+        f'  flax = "{last}({", ".join("3" for _ in sizes)}, rngs=rngs)"',
     ]
 
 
@@ -136,4 +149,8 @@ def _parameter(p: ast.arg, default: ast.expr | None) -> str:
 
 def _returns(asked: Asked | None) -> str:
     result = asked.schemas[0].rpartition("->")[2].strip() if asked is not None and asked.schemas else ""
-    return "tensors" if result.startswith("(") or result.endswith("[]") else {"bool": "bool", "Scalar": "number", "int": "int"}.get(result, "same")
+    return (
+        "tensors"
+        if result.startswith("(") or result.endswith("[]")
+        else {"bool": "bool", "Scalar": "number", "int": "int"}.get(result, "same")
+    )
