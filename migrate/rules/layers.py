@@ -73,7 +73,7 @@ def _holds_function(ctx: Context, node: ast.Call) -> bool:
     match parent:
         case ast.Assign(targets=[ast.Attribute() as target]):
             owner = ctx.class_of(node)
-            return owner is not None and len(owner.assigned(target.attr)) == 1
+            return owner is not None and ctx.is_self(target.value) and len(owner.assigned(target.attr)) == 1
         case ast.Call() if parent.func is at:
             return True
         case ast.Call():
@@ -247,6 +247,10 @@ EXAMPLES = (
     Example(
         "def swap(net: nn.Module, block: nn.Module):\n    for name, child in net.named_children():\n        if isinstance(child, nn.ReLU):\n            setattr(net, name, nn.GELU())\n    return nn.Sequential(nn.Linear(3, 3), block)\n",
         "    return Sequential(nnx.Linear(3, 3, rngs=rngs), block)\n", "    return Sequential(Linear(3, 3), block)\n", why="layers that are swapped by their names",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, other: nn.Module):\n        super().__init__()\n        self.other = other\n        self.other.head = nn.Identity()\n        self.act = nn.Identity()\n",
+        "        self.other.head = Identity()\n        self.act = nnx.identity\n", "        self.other.head = Identity()\n", why="a function takes no layer's place in another module",
     ),
     Example("class Linear:\n    def __init__(self, a, b):\n        self.a = a\n\n\nlayer = Linear(3, 4)\n"),
     Example("def Conv2d(n):\n    return n\n\n\nprint(Conv2d(3), isinstance(3, int))\n"),
