@@ -37,6 +37,7 @@ class Context:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     needs: set[str] = field(default_factory=set)
     removed: set[ast.AST] = field(default_factory=set)  # nodes that go with the statement that holds them
+    kept: set[ast.AST] = field(default_factory=set)  # nodes that the user marked to stay
     left: set[ast.AST] = field(default_factory=set)  # nodes that stay PyTorch
     shared: dict[str, Any] = field(default_factory=dict)  # facts of the whole unit that rules share
     _names: dict[str, str] = field(default_factory=dict)
@@ -75,7 +76,7 @@ class Context:
 
     def report(self, code: str, node: ast.AST, message: str) -> None:
         """Adds a diagnostic at a node."""
-        found = Diagnostic(getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1, code, message, self.source.filename)
+        found = Diagnostic(getattr(node, "lineno", 1), self.source.column(node), code, message, self.source.filename)
         if found not in self.diagnostics:
             self.diagnostics.append(found)
 

@@ -13,8 +13,9 @@ from migrate.edits import Emitter, Plan
 from migrate.infer import facts
 from migrate.infer.engine import Inference
 from migrate.infer.facts import Exchange
-from migrate.rules import comments, driver, imports
+from migrate.rules import comments, driver, imports, keeping
 from migrate.rules.builders import Builders
+from migrate.source.keep import kept_nodes
 from migrate.source.modules import FileInfo, Unit
 from migrate.source.text import Source, SourceError, read
 from migrate.support.extract import Support, attributes_of
@@ -141,11 +142,13 @@ def _guarded(ctx: Context) -> Conversion:
 
 def _context(unit: Unit, file: FileInfo, inf: Inference, target: Target, support: Support, name: str, exchange: Exchange, shared: dict[str, Any]) -> Context:
     shared["after"] = {}
-    return Context(unit, file, inf, target, support, Plan(file.source), name, exchange.found | exchange.given, exchange, shared=shared)
+    kept = kept_nodes(file.source)
+    return Context(unit, file, inf, target, support, Plan(file.source), name, exchange.found | exchange.given, exchange, kept=kept, shared=shared)
 
 
 def emit(ctx: Context) -> Conversion:
     """The new text of a file: once to see what it still uses, then with its imports."""
+    keeping.finish(ctx)
     comments.plan(ctx)
     try:
         draft = ast.parse(Emitter(ctx.plan).text())

@@ -4,6 +4,7 @@ import contextlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,7 +12,7 @@ from migrate.check.child import DEFAULT, Limits
 from migrate.check.oracle import OracleError
 from migrate.check.run import FAST, CheckError, check
 from migrate.check.spec import SpecError
-from migrate.check.verdict import STAGES
+from migrate.check.verdict import STAGES, Verdict
 from migrate.cli.failure import Failure
 
 
@@ -40,7 +41,8 @@ from migrate.cli.failure import Failure
 @click.option("--fast", is_flag=True, help="Values only: no gradients, no training, no jit.")
 @click.option("--timeout", type=float, default=Limits.seconds, show_default=True, help="Seconds for each side.")
 @click.option("--memory", type=float, default=Limits.memory_gib, show_default=True, help="GiB of address space for each side.")
-@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
+@click.option("--format", "style", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True, help="How to report.")
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--all", "every", is_flag=True, help="Show every submodule, however many there are.")
 def command(
     files: tuple[Path, ...],
@@ -54,6 +56,7 @@ def command(
     fast: bool,
     timeout: float,
     memory: float,
+    style: str,
     as_json: bool,
     every: bool,
 ) -> int:
@@ -77,7 +80,7 @@ def command(
         oracle=oracle,
         stages=asked,
         limits=Limits(timeout, memory),
-        as_json=as_json,
+        style="json" if as_json else style,
         every=every,
     )
 
@@ -90,7 +93,7 @@ def run_check(
     model: str | None,
     inputs: Sequence[str],
     roots: Sequence[Path],
-    as_json: bool = False,
+    style: str = "text",
     every: bool = False,
     converted_model: str | None = None,
     oracle: Path | None = None,
@@ -124,8 +127,26 @@ def run_check(
         raise Failure(str(e)) from None
     with contextlib.suppress(OSError):
         save_check(converted, verdict_json(verdict))  # `migrate review` shows it
-    if as_json:
+    if style == "json":
         click.echo(json.dumps(verdict_json(verdict), indent=2))
+    elif style == "sarif":
+        click.echo(json.dumps(_sarif(verdict, converted), indent=2))
     else:
         print_verdict(console(stderr=err), verdict, every)
     return 0 if verdict.ok else 1
+
+
+def _sarif(verdict: Verdict, converted: Path) -> dict[str, Any]:
+    """A verdict for code review tools: one result where the two differ first."""
+    from migrate.cli import files
+    from migrate.report import machine
+
+    place = verdict.first.converted if verdict.first is not None else None
+    path = files.relative(Path(place.file) if place is not None and place.file else converted)
+    message = verdict.first.message if verdict.first is not None else verdict.message
+    told = (
+        []
+        if verdict.ok
+        else [{"line": place.line if place is not None and place.file else 1, "column": 1, "code": "MIG401", "message": message}]
+    )
+    return machine.as_sarif({path: machine.Told(path, told)})

@@ -13,17 +13,17 @@ import click
 
 import migrate
 from migrate.cli import files
+from migrate.cli.config import Configured
 from migrate.cli.failure import Failure
 from migrate.cli.show import diagnostics, echo_diff
 from migrate.report import machine, text
 from migrate.settings import table_for
 from migrate.source.text import SourceError
 
-
 LARGE = 300_000  # bytes of source
 
 
-@click.command("convert", short_help="Convert PyTorch source into Flax or Keras source.")
+@click.command("convert", cls=Configured, short_help="Convert PyTorch source into Flax or Keras source.")
 @click.argument("source", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder (or .py file) to write to.  [default: migrated]")
 @click.option("--target", type=click.Choice(["flax", "keras"]), default="flax", show_default=True)
@@ -187,4 +187,4 @@ def _check(source: Path, out: Path, target: str, model: str | None, inputs: tupl
     if source.is_dir():
         raise click.UsageError("--check needs a file")
     converted = out if out.suffix == ".py" else out / source.name
-    return run_check(source, converted, target=target, model=model, inputs=inputs, roots=roots, as_json=False, err=quiet)
+    return run_check(source, converted, target=target, model=model, inputs=inputs, roots=roots, err=quiet)

@@ -19,6 +19,8 @@ COMMANDS = {
     "convert": "Convert PyTorch source into Flax or Keras source.",
     "review": "Walk through a conversion piece by piece and decide.",
     "port": "Convert a whole project, with a report.",
+    "lint": "Say what would be left or differ, and write nothing.",
+    "assess": "Say what a migration of a project would take.",
     "check": "Run the original and the converted model side by side.",
     "weights": "Turn a PyTorch checkpoint into weights of the converted model.",
     "oracle": "Record what the original computes, for a check elsewhere.",

@@ -11,11 +11,12 @@ from typing import Any
 
 import click
 
+from migrate.cli.config import Configured
 from migrate.cli.failure import Failure
 from migrate.cli.show import echo
 
 
-@click.command("port", short_help="Convert a whole project: packages, notebooks, dependencies, with a report.")
+@click.command("port", cls=Configured, short_help="Convert a whole project: packages, notebooks, dependencies, with a report.")
 @click.argument("project", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path, file_okay=False), help="Folder to write to.")
 @click.option("--target", type=click.Choice(["flax", "keras"]), default="flax", show_default=True)
@@ -175,9 +176,8 @@ def _tell(done: Any, output: Path, style: str, verbose: bool, seconds: float, en
     told = [f"{n} {s}" for s, n in totals["status"].items() if n]
     click.echo(f"{totals['files']} files: {', '.join(told)}; {totals['lines']} lines of Python")
     n = text.counts(files)
-    click.echo(
-        f"{text.plural(n['error'], 'construct')} left, {text.plural(n['warning'], 'warning')}; about {totals['minutes'] / 60:.1f} hours of work"
-    )
+    work = f"about {totals['minutes'] / 60:.1f} hours of work"
+    click.echo(f"{text.plural(n['error'], 'construct')} left, {text.plural(n['warning'], 'warning')}; {work}")
     memory = max(engine.memory, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024) / 2**20
     again = f", {done.plan.reused} of {len(done.plan.parts)} parts from an earlier run" if done.plan.reused else ""
     click.echo(f"{seconds:.1f} s, at most {memory:.0f} MB a process{again}")

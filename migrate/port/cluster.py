@@ -98,7 +98,7 @@ class Ray:
                 results.append(given_up(piece, str(e).splitlines()[0]))
         if not results:
             return given_up(job, why)
-        return {"scans": {k: v for r in results for k, v in r["scans"].items()}} if job["kind"] == "scan" else joined(results)
+        return {"scans": {k: v for r in results for k, v in r["scans"].items()}} if job["kind"] != "part" else joined(results)
 
     def close(self) -> None:
         """Ends the local cluster."""

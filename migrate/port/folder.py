@@ -47,7 +47,7 @@ class Placed:
 def convert_folder(
     folder: Path, names: dict[Path, str], roots: Sequence[Path], support: str, target: str, jobs: int
 ) -> tuple[dict[Path, Conversion], dict[str, Placed]] | None:
-    """The conversions by path and the modules by name. None where the folder needs modules from elsewhere, which only all of it together can tell."""
+    """The conversions by path and the modules by name. None where the folder needs modules from elsewhere: then all is one unit."""
     paths = {p.relative_to(folder).as_posix(): n for p, n in names.items()}
     found = Layout(dict.fromkeys(paths, ""), paths, {("", n): p for p, n in paths.items()})
     engine: Engine = Processes(jobs) if jobs > 1 else Here()

@@ -148,6 +148,6 @@ class Processes:
 
 
 def _together(job: Job, results: list[dict[str, Any]]) -> dict[str, Any]:
-    if job["kind"] == "scan":
+    if job["kind"] != "part":
         return {"scans": {k: v for r in results for k, v in r["scans"].items()}}
     return joined(results)

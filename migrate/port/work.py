@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from migrate.assess.survey import survey
 from migrate.port.convert import convert_part, failed
 from migrate.port.scan import Scan, pack, scan
 from migrate.settings import table_for
@@ -17,6 +18,9 @@ def work(job: Job) -> dict[str, Any]:
     if job["kind"] == "scan":
         table = table_for(job["project"])
         return {"scans": {path: pack(_scan(Path(job["project"], path), module, table)) for path, module in job["files"]}}
+    if job["kind"] == "survey":
+        table = table_for(job["project"])
+        return {"scans": {path: survey(Path(job["project"], path), module, table) for path, module in job["files"]}}
     return convert_part(job["task"])
 
 
@@ -29,10 +33,10 @@ def _scan(path: Path, module: str, table: Table) -> Scan:
 
 def pieces(job: Job) -> list[Job]:
     """A job in pieces of one file each, for one that ended its worker. [] where it has but one."""
-    files = job["files"] if job["kind"] == "scan" else job["task"]["files"]
+    files = job["task"]["files"] if job["kind"] == "part" else job["files"]
     if len(files) < 2:
         return []
-    if job["kind"] == "scan":
+    if job["kind"] != "part":
         return [{**job, "files": [f]} for f in files]
     return [{**job, "task": {**job["task"], "files": [f], "earlier": None}} for f in files]
 
@@ -41,6 +45,8 @@ def given_up(job: Job, why: str) -> dict[str, Any]:
     """The result of a job that can't be done."""
     if job["kind"] == "scan":
         return {"scans": {path: pack(Scan(0, error=why)) for path, _ in job["files"]}}
+    if job["kind"] == "survey":
+        return {"scans": {path: {"modules": 0, "functions": 0, "operators": {}, "hostile": []} for path, _ in job["files"]}}
     return failed(job["task"], why)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
+from urllib.parse import quote
 
 from migrate.diagnostics import CODES, Diagnostic
 from migrate.report.text import located
@@ -47,7 +48,7 @@ def as_sarif(files: Mapping[str, Any]) -> dict[str, Any]:
 
 def _result(path: str, d: Any) -> dict[str, Any]:
     region = {"startLine": max(d.line, 1), "startColumn": max(d.column, 1)}
-    where = {"physicalLocation": {"artifactLocation": {"uri": path.replace("\\", "/")}, "region": region}}
+    where = {"physicalLocation": {"artifactLocation": {"uri": quote(path.replace("\\", "/"))}, "region": region}}
     return {"ruleId": d.code, "level": LEVELS[d.severity], "message": {"text": d.message}, "locations": [where]}
 
 

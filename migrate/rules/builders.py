@@ -5,6 +5,7 @@ from migrate.calls import Refusal, bind, choose, template_names
 from migrate.infer.engine import Inference
 from migrate.infer.kinds import Kind, refs
 from migrate.rules.example import Example
+from migrate.source.keep import kept_nodes
 from migrate.source.modules import ClassInfo, FileInfo, FunctionInfo, Unit
 from migrate.support.extract import Support, inherited_rngs
 from migrate.tables import Row, Variant
@@ -20,13 +21,18 @@ class Builders:
         self.unit, self.inf, self.target, self.support = unit, inf, target, support
         self.lambdas: set[ast.Lambda] = set()
         self._calls: dict[FunctionInfo, list[ast.Call]] = {}
+        self.kept: set[ast.AST] = set()  # what the user marked to stay: it takes no `rngs`
         self._holder: dict[ast.Call, FunctionInfo] = {}
         self._constructors: set[ast.Call] = set()  # calls of the constructor that a replaced one keeps
 
     def run(self) -> None:
         """Sets `builds` of all functions; `lambdas` are those that make modules."""
         for file in self.unit.files.values():
+            kept = kept_nodes(file.source)
+            self.kept |= kept
             for f in file.functions:
+                if f.node in kept:
+                    continue
                 f.builds = f.makes = f.name == "__init__" and f.owner is not None and f.owner.is_module
                 self._collect(f)
             self._escaping(file)
@@ -168,12 +174,14 @@ class Builders:
 
     def _reference(self, ref: object) -> str:
         if isinstance(ref, ClassInfo):
+            if ref.node in self.kept:
+                return ""
             if ref.is_module:
                 return "pass"
             init = ref.method("__init__")
             return "pass" if init is not None and init.builds else ""
         if isinstance(ref, FunctionInfo):
-            return "pass" if ref.builds else ""
+            return "pass" if ref.builds and ref.node not in self.kept else ""
         if isinstance(ref, Row):
             return "pass" if ref.kind == "layer" and self._layer_takes(ref) else ""
         if isinstance(ref, ast.Lambda):

@@ -37,7 +37,7 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
 def plan_file(ctx: Context) -> None:
     """Plans all edits of a file but those of its classes."""
     for node in ctx.source.nodes:  # statements before what they hold: a removed one takes its parts with it
-        if node in ctx.removed:
+        if node in ctx.removed or node in ctx.kept:
             continue
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             info = ctx.file.by_node.get(node)
@@ -58,4 +58,5 @@ def plan_file(ctx: Context) -> None:
 def plan_classes(ctx: Context) -> None:
     """Plans constructors and class attributes, once all files have said what they need."""
     for c in ctx.file.classes:
-        modules.visit_class(ctx, c)
+        if c.node not in ctx.kept:
+            modules.visit_class(ctx, c)

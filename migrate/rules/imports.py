@@ -134,7 +134,7 @@ def _goes(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, used: U
     if f"{ctx.file.module}.{name}" in ctx.facts.imported_names and not isinstance(known, Row):
         return False  # another file imports it from here
     if is_torch(dotted):
-        inner = bool(places) and "" not in places and node in ctx.source.tree.body
+        inner = bool(places) and "" not in places and node in ctx.source.tree.body and not any(isinstance(n, ast.Name) and n.id == name for n in ctx.kept)
         if inner:
             _move_inside(ctx, node, a, places)
         return not places or inner

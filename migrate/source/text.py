@@ -50,6 +50,11 @@ class Source:
             text = text[: len(text) - max(1, (len(text.encode()) - column) // 4)]
         return start + len(text)
 
+    def column(self, node: ast.AST) -> int:
+        """The 1-based column of a node, in characters."""
+        at = getattr(node, "col_offset", 0)
+        return at + 1 if self._ascii or not at else self.offset(node.lineno, at) - self._starts[node.lineno - 1] + 1  # type: ignore[attr-defined]
+
     def start(self, node: ast.AST) -> int:
         """Where a node starts; a definition at its first decorator, a module at 0."""
         if isinstance(node, ast.Module):

@@ -1,0 +1,1 @@
+"""Before anyone decides: what a migration of a project would take."""
