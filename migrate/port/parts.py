@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from migrate.port.layout import Layout
 from migrate.port.scan import Scan
 
-MOST = 12_000  # lines of a part
+MOST = 40_000  # lines of a part; about 5 kB of memory for each
 
 
 @dataclass(frozen=True)

@@ -347,7 +347,15 @@ def _touches(s: ast.stmt) -> Iterator[str]:
             yield at.id
 
 
+BLOCKS = (ast.If, ast.Try, ast.With, ast.For, ast.While, ast.ExceptHandler, ast.Match, ast.match_case, ast.TryStar)
+
+
 def _stars(s: ast.stmt) -> Iterator[ast.ImportFrom]:
-    for n in ast.walk(s):
-        if isinstance(n, ast.ImportFrom) and any(a.name == "*" for a in n.names):
-            yield n
+    """The star imports of a top-level statement: those of a function or class are no Python."""
+    stack: list[ast.AST] = [s]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.ImportFrom) and any(a.name == "*" for a in node.names):
+            yield node
+        elif isinstance(node, BLOCKS):
+            stack.extend(c for c in ast.iter_child_nodes(node) if isinstance(c, (ast.stmt, *BLOCKS)))

@@ -25,9 +25,19 @@ class Source:
     tree: ast.Module
     newline: str = "\n"
     encoding: str = "utf-8"
-    parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
-    nodes: list[ast.AST] = field(default_factory=list)  # all of them, each before its children, in source order
     dedents: list[tuple[int, int, int]] = field(default_factory=list)  # (start, end, columns) of blocks that move left
+
+    @cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """The node around each node. Made when first asked for: of many files only the tree is looked at."""
+        self.nodes, parents = _linked(self.tree)
+        return parents
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes, each before its children, in source order."""
+        nodes, self.parents = _linked(self.tree)
+        return nodes
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -155,15 +165,14 @@ def read(text: str | bytes, filename: str) -> Source:
         raise SourceError(f"not valid Python: {e.msg}", e.lineno or 0, e.offset or 0) from None
     except (ValueError, RecursionError, MemoryError) as e:
         raise SourceError(f"can't be parsed: {e}") from None
-    source = Source(filename, text, tree, newline, encoding)
-    _link(source)
-    return source
+    return Source(filename, text, tree, newline, encoding)
 
 
-def _link(source: Source) -> None:
-    """Fills `parents` and `nodes`, without recursion: expressions may be thousands of levels deep."""
-    parents, nodes = source.parents, source.nodes
-    stack: list[ast.AST] = [source.tree]
+def _linked(tree: ast.Module) -> tuple[list[ast.AST], dict[ast.AST, ast.AST]]:
+    """(nodes, parents), without recursion: expressions may be thousands of levels deep."""
+    nodes: list[ast.AST] = []
+    parents: dict[ast.AST, ast.AST] = {}
+    stack: list[ast.AST] = [tree]
     while stack:
         node = stack.pop()
         nodes.append(node)
@@ -171,3 +180,4 @@ def _link(source: Source) -> None:
         for child in children:
             parents[child] = node
         stack.extend(reversed(children))
+    return nodes, parents
