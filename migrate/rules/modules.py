@@ -268,7 +268,9 @@ def _super_init(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
     explicit = not isinstance(func.value, ast.Call)
     target = ctx.resolve(func.value) if explicit else _next_base(owner)
     plain = target == "torch.nn.Module" or isinstance(target, Row) and target.torch == "torch.nn.Module"
-    drop = [k for k in node.keywords if k.arg in ("device", "dtype")]
+    drop = [k for k in node.keywords if k.arg in ("device", "dtype")] if isinstance(target, Row) else []
+    for k in drop:
+        ctx.removed.update(ast.walk(k))
     if plain and explicit and ctx.target.keeps_super_init:
         ctx.edit(node, lambda e: e.original(node), RULE, why="torch.nn.Module")
     if plain and not ctx.target.keeps_super_init and isinstance(statement, ast.Expr) and not node.keywords and len(node.args) <= int(explicit):
@@ -282,8 +284,11 @@ def _super_init(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
     takes = isinstance(target, ClassInfo) and (target.is_module or any(f.builds for f in [target.method("__init__")] if f)) and _accepts(target)
     layer = target.support if isinstance(target, Row) else ""
     takes = takes or bool(layer) and inherited_rngs(ctx.support, layer) == "required" or isinstance(target, Row) and target.torch in _CONTAINERS
-    if takes and not any(k.arg == "rngs" for k in node.keywords):
-        calling.insert_keyword(ctx, node, "rngs=rngs", RULE)
+    keywords = ["rngs=rngs"] if takes and not any(k.arg == "rngs" for k in node.keywords) else []
+    if drop:
+        ctx.edit(node, lambda e: calling.inplace(ctx, e, node, drop=drop, keywords=keywords), RULE)
+    elif keywords:
+        calling.insert_keyword(ctx, node, keywords[0], RULE)
 
 
 _CONTAINERS = ("torch.nn.Sequential_",)

@@ -83,6 +83,10 @@ EXAMPLES = (
     ),
     Example(f"{HEAD}        options = dict(**dd, norm=norm)\n        self.a = Block(n, **options)\n", "        options = dict(norm=norm)\n        self.a = Block(n, **options, rngs=rngs)\n", "        options = dict(norm=norm)\n"),
     Example(f"{HEAD}        options = {{**dd, **(norm or {{}})}}\n        self.a = Block(n, **options), {{'n': n, **dd}}\n", jax="        options = {**(norm or {})}\n"),
+    Example(
+        "class Head(nn.Linear):\n    def __init__(self, n, device=None, dtype=None):\n        super().__init__(n, 10, bias=False, device=device, dtype=dtype)\n",
+        "        super().__init__(n, 10, bias=False, rngs=rngs)\n", "        super().__init__(n, 10, bias=False)\n", why="a layer's own constructor",
+    ),
     Example("def f(device):\n    where = {'device': device}\n    return print(**where)\n"),
     Example("class Far:\n    def __init__(self, n, device):\n        self.n = device\n\n\ndef f(device):\n    where = {'device': device}\n    return Far(3, **where)\n"),
     Example("def f(n):\n    options = {'n': n, 'dtype': None}\n    return g(**options)\n\n\ndef g(n=1, dtype=None):\n    return n\n"),
