@@ -14,6 +14,7 @@ from migrate.rules import lookups
 from migrate.rules.example import Example
 from migrate.rules.modules import remove_statement
 from migrate.source.installed import folder_of
+from migrate.source.text import import_text
 from migrate.tables import Row
 
 RULE = "imports"
@@ -180,10 +181,8 @@ def _shorten(ctx: Context, node: ast.Import | ast.ImportFrom, gone: list[ast.ali
     if not kept:
         remove_statement(ctx, node, RULE)
         return
-    names = ", ".join(f"{a.name} as {a.asname}" if a.asname else a.name for a in kept)
-    head = "import " if isinstance(node, ast.Import) else f"from {'.' * node.level}{node.module or ''} import "
     start, end = ctx.source.span(node)
-    ctx.plan.replace(start, end, head + names, RULE)
+    ctx.plan.replace(start, end, import_text(node, kept, ctx.source.indent(node)), RULE)
 
 
 def block(ctx: Context) -> str:

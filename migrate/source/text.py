@@ -1,6 +1,7 @@
 """A source file: its text, its tree, and where each node of the tree stands in the text."""
 import ast
 import io
+import textwrap
 import tokenize
 from bisect import bisect_right
 from dataclasses import dataclass, field
@@ -144,6 +145,19 @@ class Source:
         except (tokenize.TokenError, IndentationError):
             return found
         return found
+
+
+def import_text(node: ast.Import | ast.ImportFrom, kept: list[ast.alias], indent: str = "") -> str:
+    """An import of only some of its names: on one line where they fit, a line each where the original has it so."""
+    names = [f"{a.name} as {a.asname}" if a.asname else a.name for a in kept]
+    head = "import " if isinstance(node, ast.Import) else f"from {'.' * node.level}{node.module or ''} import "
+    line = head + ", ".join(names)
+    if isinstance(node, ast.Import) or len(indent) + len(line) <= 100 or node.end_lineno == node.lineno:
+        return line
+    if len({a.lineno for a in node.names}) == len(node.names):
+        return f"{head}(\n" + "".join(f"{indent}    {n},\n" for n in names) + f"{indent})"
+    body = textwrap.fill(", ".join(names) + ",", 116, initial_indent=f"{indent}    ", subsequent_indent=f"{indent}    ")
+    return f"{head}(\n{body}\n{indent})"
 
 
 def read(text: str | bytes, filename: str) -> Source:

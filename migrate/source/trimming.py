@@ -2,7 +2,7 @@
 import ast
 
 from migrate.source.projects import Module
-from migrate.source.text import Source
+from migrate.source.text import Source, import_text
 
 
 def trim(module: Module, source: Source) -> tuple[str, list[str]]:
@@ -45,11 +45,8 @@ def _trim_import(module: Module, s: ast.Import | ast.ImportFrom, lines: list[str
     kept = [a for a in s.names if (a.asname or (a.name.partition(".")[0] if isinstance(s, ast.Import) else a.name)) in module.needed]
     if len(kept) == len(s.names):
         return
-    text = ""
-    if kept:
-        names = ", ".join(f"{a.name} as {a.asname}" if a.asname else a.name for a in kept)
-        text = f"import {names}" if isinstance(s, ast.Import) else f"from {'.' * s.level}{s.module or ''} import {names}"
-    lines[first - 1 : last] = [text] + [""] * (last - first)
+    written = import_text(s, kept).split("\n") if kept else [""]
+    lines[first - 1 : last] = [*written, *[""] * (last - first + 1 - len(written))]
 
 
 def _names(s: ast.stmt) -> list[str]:
