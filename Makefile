@@ -55,7 +55,8 @@ docs-site: $(VENV)/docs-ready
 pictures: $(VENV)/ready
 	$(PY) tools/pictures.py docs/pictures
 
-$(VENV)/docs-ready: $(VENV)/ready
+$(VENV)/docs-ready: pyproject.toml constraints.txt
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	touch $@
 

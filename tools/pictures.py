@@ -32,6 +32,8 @@ def main(out: Path) -> None:
         os.chdir(work)
         _terminal(out / "convert.svg", ["migrate convert sampler.py", "migrate explain MIG306"])
         _terminal(out / "check.svg", ["migrate convert attention.py", CHECK])
+        shutil.copytree(ROOT / "docs/examples/project", work / "project", ignore=shutil.ignore_patterns("__pycache__"))
+        _terminal(out / "port.svg", ["ls project", "migrate port project -o ported --dry-run", "migrate port project -o ported"])
         _terminal(out / "prompts.svg", ["migrate review sampler.py --no-tui -o prompts"], answers="y\nx\nn\ns\nq\n", most=46)
         _screen(out / "review.svg", "sampler.py", ["x"])
         _screen(out / "review-frame.svg", "sampler.py", ["y", "y", "n", "y", "k", "k", "k", "k", "k", "k"])

@@ -127,7 +127,7 @@ def _write(review: Review, store: Store, out: Path) -> None:
     store.note_written(made)
     store.save(review.session.decisions)
     click.echo(words.counted(review.session.progress()))
-    click.echo("wrote " + ", ".join(files.relative(p) for p in made))
+    click.echo("wrote " + (", ".join(files.relative(p) for p in made) if len(made) < 6 else f"{len(made)} files to {files.relative(out)}"))
 
 
 def _code(review: Review) -> int:

@@ -200,8 +200,7 @@ def _piece(r: Reading, g: list[Facts], table: Table, seen: Counter[str]) -> Piec
 def _title(f: Facts, hunks: tuple[Hunk, ...], frame: bool, rows: list[str], found: Sequence[Diagnostic]) -> tuple[str, str]:
     if frame:
         return f"class {f.owner}", "class frame"
-    errors = [d for d in found if d.severity == "error"]
-    if errors and (all(h.old == h.new for h in hunks) or {rule for h in hunks for rule in h.rules} == {"comments"}):
+    if errors := [d for d in found if d.severity == "error"]:
         return f"left: {errors[0].message.partition(': ')[0]}", f"left ({errors[0].code})"
     name = getattr(f.head_of, "name", "")
     if name and f.added("parameters"):
