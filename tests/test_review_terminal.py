@@ -14,8 +14,7 @@ import migrate
 from migrate.cli.main import run
 
 OPERATORS = (
-    "sin cos tan exp sinh cosh tanh sqrt rsqrt log log2 log10 log1p "
-    "expm1 ceil floor round sign square erf asinh atan asin acos sigmoid"
+    "sin cos tan exp sinh cosh tanh sqrt rsqrt log log2 log10 log1p expm1 ceil floor round sign square erf asinh atan asin acos sigmoid"
 ).split()
 MODEL = (
     """import torch
@@ -164,6 +163,12 @@ def test_prompts_do_the_same(folder, monkeypatch, capsys):
     assert "resumed: 14 of 30 decided" in said.err
     assert "(30/30) left: torch.frobnicate(x)" in said.out and "MIG301" in said.out
     assert (folder / "migrated/model.py").read_text() == EXPECTED
+    answers(monkeypatch, "uq")  # all is decided: it asks before it writes again
+    assert run(["review", "model.py", "--no-tui"]) == 1
+    assert "everything is decided" in capsys.readouterr().out
+    answers(monkeypatch, "u\ny\n")
+    assert run(["review", "model.py", "--no-tui"]) == 1
+    assert (folder / "migrated/model.py").read_text() == EXPECTED
 
 
 def test_accepting_everything_writes_the_conversion(folder, monkeypatch, capsys):
@@ -184,6 +189,15 @@ def test_what_was_changed_by_hand_is_not_replaced(folder, monkeypatch, capsys):
     answers(monkeypatch, "q\n")
     assert run(["review", "model.py"]) == 2
     assert "--force" in capsys.readouterr().err and (folder / "migrated/model.py").read_text() == "mine"
+
+
+def test_the_source_is_never_replaced(folder, capsys):
+    (folder / "src").mkdir()
+    (folder / "src/model.py").write_text(MODEL)
+    assert run(["review", "src", "-o", "src", "--force"]) == 2
+    assert run(["review", "model.py", "-o", "."]) == 2
+    assert capsys.readouterr().err.count("is the source itself") == 2
+    assert (folder / "model.py").read_text() == (folder / "src/model.py").read_text() == MODEL
 
 
 def test_bad_input_is_told_in_one_line(folder, capsys):

@@ -37,6 +37,7 @@ class Prompts:
         self.loose = review.loose
         self.table = table_for(review.planned.folder)
         self.at: Piece | None = None
+        self.asked = False
         self.done: bool | None = None  # True: write; False: stop
 
     def run(self) -> bool:
@@ -45,8 +46,11 @@ class Prompts:
             echo(str(d), COLOURS[d.severity])
         while self.done is None:
             self.at = self.at or self.session.following(None)
-            if self.at is None:
+            if self.at is None and (self.asked or not self.session.pieces):
                 return True
+            if self.at is None:
+                click.echo("everything is decided: w writes it, u takes the last answer back")
+                self.at = self.session.pieces[-1]
             self._show(self.at)
             self._ask(self.at)
         return self.done
@@ -68,6 +72,7 @@ class Prompts:
     def _ask(self, p: Piece) -> None:
         click.echo("Accept [y,n,e,u,t,g,s,x,w,q,?]? ", nl=False)
         answer = sys.stdin.readline()
+        self.asked = True
         if not sys.stdin.isatty():
             click.echo(answer.strip())
         if not answer:

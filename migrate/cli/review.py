@@ -92,16 +92,26 @@ def _opened(source: Path, out: Path, target: str, roots: tuple[Path, ...], fresh
     decisions, changed = store.load(keys, review.fingerprint)
     if fresh:
         decisions, changed = Decisions(), False
-    mine = [
-        path for path, data in review.converted(out).items() if path.exists() and not files.ours(path) and not store.may_replace(path, data)
-    ]
-    files.refuse_existing(mine, force)
+    files.refuse_existing(_others(review, store, out), force)
     review.session.decisions = decisions
     review.session.save = lambda: store.save(decisions)
     if decisions.made:
         note = "; the source has changed since, and its new pieces are open" if changed else ""
         click.echo(f"resumed: {words.counted(review.session.progress())}{note}", err=True)
     return review, store
+
+
+def _others(review: Review, store: Store, out: Path) -> list[Path]:
+    """The files in the way that neither a conversion, nor a review, nor a plain copy of the source wrote."""
+    sources = {p.resolve(): p.read_bytes() for p in review.planned.files}
+    copies = set(sources.values())
+    found = []
+    for path, data in review.converted(out).items():
+        if path.resolve() in sources:
+            raise Failure("is the source itself; -o names another folder", path)
+        if path.exists() and not (files.ours(path) or store.may_replace(path, data) or path.read_bytes() in copies):
+            found.append(path)
+    return found
 
 
 def _full_screen(review: Review, target: str, verdict: dict[str, object]) -> bool:

@@ -136,6 +136,7 @@ class Links:
         """All of them."""
         self._frames()
         self._parameters()
+        self._removed()
         self._callers()
         self._attributes()
         self._state()
@@ -174,6 +175,13 @@ class Links:
             if head is not None and names & head.added("parameters"):
                 self._need(f.hunk, [head.hunk])
             self._need(f.hunk, [g.hunk for g in self.inside[id(f.function)] if names & g.added("stores")])
+
+    def _removed(self) -> None:
+        """A name that is no longer bound, and the lines that no longer look it up."""
+        for g in self.every:
+            names = g.lost("stores")
+            if names:
+                self._need(g.hunk, [f.hunk for f in self.every if f.file == g.file and names & f.lost("loads") and _within(f, g)])
 
     def _callers(self) -> None:
         """A parameter that is new, and the calls that pass it."""
@@ -231,6 +239,14 @@ class Links:
             head = self.heads.get(id(f.function)) if "gradients" in f.hunk.rules else None
             if head is not None and "noise" in head.hunk.rules:
                 self._need(f.hunk, [head.hunk], mutual=True)
+
+
+def _within(f: Facts, g: Facts) -> bool:
+    """Whether a hunk stands in the function of another, or in one inside it."""
+    outer, inner = g.function, f.function
+    if outer is None or outer is inner:
+        return True
+    return inner is not None and outer.lineno <= inner.lineno <= (outer.end_lineno or 0)  # type: ignore[attr-defined]
 
 
 FRAME = frozenset({"forward", "__call__", "call", "__init__"})
