@@ -236,18 +236,29 @@ def _below(unit: Unit, owner: ClassInfo) -> list[ClassInfo]:
 
 
 def becomes_module(inf: Inference, f: FunctionInfo, call: ast.Call) -> bool:
-    """Whether the value of a call ends in an attribute of a module, or in a container of modules."""
+    """Whether the value of a call ends in an attribute of a module, or in a container of modules; a local name may hold it on the way."""
+    if _ends_in_module(inf, f, call):
+        return True
+    name = f.file.source.parents.get(call)
+    if not isinstance(name, (ast.Assign, ast.AnnAssign)):
+        return False
+    held = {t.id for t in (name.targets if isinstance(name, ast.Assign) else [name.target]) if isinstance(t, ast.Name)}
+    return any(_ends_in_module(inf, f, use) for n in held for use in inf.uses(f.node).get(n, ()))
+
+
+def _ends_in_module(inf: Inference, f: FunctionInfo, value: ast.expr) -> bool:
     parents = f.file.source.parents
-    at: ast.AST = call
+    at: ast.AST = value
     while (up := parents.get(at)) is not None:
         match up:
             case ast.Call() if up.func is not at:
                 callee = inf.of(up.func)
                 if any(isinstance(r, Row) and r.torch in CONTAINERS for r in refs(callee)):
                     return True
-                return isinstance(up.func, ast.Attribute) and up.func.attr in ("append", "extend", "insert", "add_module") and inf.of(up.func.value).tag in ("module", "list")
+                adds = isinstance(up.func, ast.Attribute) and up.func.attr in ("append", "extend", "insert", "add_module", "register_module")
+                return adds and isinstance(up.func, ast.Attribute) and inf.of(up.func.value).tag in ("module", "list")
             case ast.Assign():
-                return any(isinstance(t, ast.Attribute) and inf.of(t.value).tag == "module" for t in up.targets)
+                return any(isinstance(t, ast.Attribute) and inf.of(t.value).tag == "module" for t in up.targets) and isinstance(value, ast.Call)
             case ast.IfExp() | ast.BoolOp() | ast.List() | ast.Tuple() | ast.Starred() | ast.ListComp() | ast.GeneratorExp() | ast.Dict() | ast.keyword() | ast.DictComp():
                 at = up
             case _:
@@ -298,6 +309,10 @@ EXAMPLES = (
     Example(
         "def signs_(x):\n    return nn.init.uniform_(x)\n\n\ndef init(x, how):\n    if how == 'ones':\n        f = nn.init.ones_\n    else:\n        f = signs_\n    return f(x)\n",
         "    return build(f, x, rngs=rngs)\n", "    return f(x)\n", why="one of several functions",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, table, key):\n        super().__init__()\n        make = table[key]\n        conv = make(3)\n        self.add_module('conv', conv)\n",
+        "        conv = build(make, 3, rngs=rngs)\n        self.conv = conv\n", "        conv = make(3)\n", why="through a local name",
     ),
     Example("def width(n):\n    return 2 * n\n\n\nsize = width(3)\n"),
     Example("def choose(names, make=print):\n    return [make(n) for n in names]\n", why="what is made is no module"),

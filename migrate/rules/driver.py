@@ -5,7 +5,7 @@ from typing import Any
 
 from migrate.context import Context
 from migrate.rules import (
-    branching, containers, custom_gradients, gradients, hyperparameters, indexing, inplace, layers, leftovers, lookups, modules, noise, operators, partials, picking, placement, positional, reserved, rngs, state, static,
+    branching, containers, custom_gradients, gradients, hyperparameters, indexing, inplace, layers, leftovers, lookups, mixins, modules, noise, operators, partials, picking, placement, positional, reserved, rngs, state, static,
     training, traversal, tying, unpacked,
 )
 from migrate.source.modules import ClassInfo, FunctionInfo
@@ -24,7 +24,7 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.AnnAssign: (static.visit_annassign,),
     ast.AugAssign: (inplace.visit_augmented,),
     ast.Call: (
-        placement.visit_call, noise.visit_call, lookups.visit_call, partials.visit_call, unpacked.visit_call, state.visit_call, modules.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
+        placement.visit_call, noise.visit_call, lookups.visit_call, partials.visit_call, unpacked.visit_call, mixins.visit_call, state.visit_call, modules.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
         positional.visit_call, leftovers.visit_call,
     ),
     ast.Attribute: (picking.visit_attribute, traversal.visit_attribute, training.visit_attribute, state.visit_attribute, layers.visit_value, operators.visit_attribute, reserved.visit_attribute, leftovers.visit_value),
@@ -47,6 +47,7 @@ def plan_file(ctx: Context) -> None:
                 reserved.visit_function(ctx, info)
                 training.visit_function(ctx, info)
             elif isinstance(info, ClassInfo):
+                mixins.visit_class(ctx, info.node)
                 custom_gradients.visit_class(ctx, info)
             noise.visit_decorators(ctx, node)
             continue

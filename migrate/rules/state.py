@@ -121,9 +121,9 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
     if not kind.variable or ctx.kind(node.value).tag != "module":
         return
     native = _native_state(ctx, node)
-    bare = _stays_variable(ctx, node, kind, native is not None and native[1] is not None)
     if native is None and not refs(ctx.kind(node.value)) and node.attr in ("weight", "bias") and f"{node.attr}_of" in ctx.support:
         native = AMBIGUOUS
+    bare = _stays_variable(ctx, node, kind, native is not None and native[1] is not None and node.attr != "bias")
     if native is None and bare:
         return
     if native is not None and native[1] == MIXED and not bare or native == AMBIGUOUS:
@@ -326,6 +326,7 @@ EXAMPLES = (
         "def init(m):\n    if isinstance(m, (nn.Conv1d, nn.ConvTranspose1d)):\n        m.weight.data.normal_(0.0, 0.01)\n",
         "        set_torch_weight(m, 0.01 * jax.random.normal(rngs(), torch_weight(m).shape, torch_weight(m).dtype))\n", "        m.weight.assign(", why="layers that keep their weights in different layouts",
     ),
+    Example("def f(m: nn.Module):\n    return m.weight.shape[0], m.bias.shape\n", "    return torch_weight(m).shape[0], bias_of(m).shape\n", "    return m.weight.shape[0], m.bias.shape\n", why="which layer it is shows at run time only"),
     Example("class Plain:\n    def __init__(self):\n        self.w = 3\n        self.b = [1]\n\n    def go(self):\n        self.b = self.b * 2\n        return self.w\n"),
     Example("def f(layer, name):\n    layer.register_buffer(name, None)\n"),
     Example("class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.w = nn.Parameter()\n", refused="MIG302"),

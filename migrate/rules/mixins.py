@@ -1,0 +1,62 @@
+"""Bases that only store PyTorch models on a hub go: they build their objects in a way that the target's modules do not know.
+
+Converted: `class Net(nn.Module, PyTorchModelHubMixin, tags=["a"])`, `super().__new__(cls, *args, **kwargs)` of a module.
+Unchanged: any other base, `__new__` of a class that is no module.
+"""
+import ast
+
+from migrate.context import Context
+from migrate.edits import Piece
+from migrate.rules.example import Example
+from migrate.source.modules import ClassInfo
+
+RULE = "mixins"
+NAMES = ("ModelHubMixin", "PyTorchModelHubMixin")
+HUBS = frozenset(f"huggingface_hub{module}.{name}" for name in NAMES for module in ("", ".hub_mixin"))
+
+
+def visit_class(ctx: Context, node: ast.ClassDef) -> None:
+    """A class with such a base; its options go as well."""
+    held = [b for b in node.bases if ctx.dotted(b) in HUBS]
+    for b in held:
+        if (at := node.bases.index(b)) > 0:
+            ctx.plan.replace(ctx.source.end(node.bases[at - 1]), ctx.source.end(b), "", RULE)
+            ctx.removed.update(ast.walk(b))
+        else:
+            ctx.edit(b, lambda e: Piece("object"), RULE, why="hub")
+    if not held:
+        return
+    for k in node.keywords:
+        if k.arg != "metaclass":
+            last = max(ctx.source.end(a) for a in [*node.bases, *node.keywords] if ctx.source.end(a) <= ctx.source.start(k))
+            ctx.plan.replace(last, ctx.source.end(k), "", RULE)
+            ctx.removed.update(ast.walk(k))
+
+
+def visit_call(ctx: Context, node: ast.Call) -> None:
+    """`super().__new__(cls, ...)`: there is none left that takes the arguments."""
+    func, owner = node.func, ctx.class_of(node)
+    if not (isinstance(func, ast.Attribute) and func.attr == "__new__" and isinstance(func.value, ast.Call) and node.args) or owner is None or not owner.is_module or ctx.owned(node):
+        return
+    above = [c for c in owner.mro() if c is not owner]
+    if len(node.args) + len(node.keywords) > 1 and not any("__new__" in c.methods for c in above) and not _foreign(owner):
+        first = node.args[0]
+        ctx.edit(node, lambda e: Piece(f"{e.render(func)}({e.piece(first).text})"), RULE, why="__new__")
+
+
+def _foreign(owner: ClassInfo) -> bool:
+    """Whether a base of another library may have a `__new__`."""
+    plain = ("torch.nn.Module", "abc.ABC", "builtins.object")
+    return any(isinstance(b, str) and b not in HUBS and b not in plain and not b.startswith("typing.") for b in owner.foreign())
+
+
+EXAMPLES = (
+    Example(
+        "from huggingface_hub import PyTorchModelHubMixin\n\n\nclass Net(nn.Module, PyTorchModelHubMixin, tags=['a'], license='mit'):\n    def __new__(cls, *args, **kwargs):\n        return super().__new__(cls, *args, **kwargs)\n",
+        "class Net(nnx.Module):\n", "class Net(Module):\n",
+    ),
+    Example("class Net(nn.Module):\n    def __new__(cls, *args, **kwargs):\n        return super().__new__(cls, *args, **kwargs)\n", jax="        return super().__new__(cls)\n"),
+    Example("import huggingface_hub as hub\n\n\nclass Mixin(hub.ModelHubMixin):\n    n = 3\n", jax="class Mixin(object):\n"),
+    Example("class Plain:\n    def __new__(cls, *args, **kwargs):\n        return super().__new__(cls, *args, **kwargs)\n"),
+    Example("class Mixin:\n    n = 3\n\n\nclass Other(Mixin):\n    m = 4\n"),
+)
