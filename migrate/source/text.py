@@ -148,7 +148,7 @@ class Source:
 
 
 def import_text(node: ast.Import | ast.ImportFrom, kept: list[ast.alias], indent: str = "") -> str:
-    """An import of only some of its names: on one line where they fit, a line each where the original has it so."""
+    """An import of only some of its names, on no more lines than it had: on one where they fit, a line each where the original has it so."""
     names = [f"{a.name} as {a.asname}" if a.asname else a.name for a in kept]
     head = "import " if isinstance(node, ast.Import) else f"from {'.' * node.level}{node.module or ''} import "
     line = head + ", ".join(names)
@@ -157,7 +157,8 @@ def import_text(node: ast.Import | ast.ImportFrom, kept: list[ast.alias], indent
     if len({a.lineno for a in node.names}) == len(node.names):
         return f"{head}(\n" + "".join(f"{indent}    {n},\n" for n in names) + f"{indent})"
     body = textwrap.fill(", ".join(names) + ",", 116, initial_indent=f"{indent}    ", subsequent_indent=f"{indent}    ")
-    return f"{head}(\n{body}\n{indent})"
+    wrapped = f"{head}(\n{body}\n{indent})"
+    return wrapped if wrapped.count("\n") <= (node.end_lineno or 0) - node.lineno else line
 
 
 def read(text: str | bytes, filename: str) -> Source:
