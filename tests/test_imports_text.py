@@ -24,5 +24,5 @@ def test_no_more_lines_and_the_same_names(text: str, kept: int) -> None:
     again = ast.parse(made).body[0]
     assert ast.dump(ast.Module([again], [])) == ast.dump(ast.Module([type(node)(**{**dict(ast.iter_fields(node)), "names": node.names[:kept]})], []))
     assert made.count("\n") <= text.count("\n")
-    if text.startswith("from a.b import (") and kept == 13:
+    if text.count("\n") > 20 and kept == 13:
         assert max(map(len, made.splitlines())) <= 120
