@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from migrate.check.verdict import STAGES, Verdict, from_result
+from migrate.check.verdict import USUAL, Verdict, from_result
 
-LIVE = STAGES[3:]  # a live model has been built already
+LIVE = USUAL[3:]  # a live model has been built already
 
 
 def compare(

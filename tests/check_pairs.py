@@ -112,6 +112,12 @@ CONV_FAULTS = {
     "dropout left out": ("self.drop(x)", "x", "train", None),
     "dropout rate": ("nnx.Dropout(0.25", "nnx.Dropout(0.2", "train", None),
     "gradient stopped": ("x = self.stem(x).mean((2, 3))", "x = jax.lax.stop_gradient(self.stem(x)).mean((2, 3))", "gradients", None),
+    "gradient stopped in training only": (
+        "self.mix(self.drop(x))",
+        "self.mix(self.drop(x) if self.drop.deterministic else jax.lax.stop_gradient(self.drop(x)))",
+        "steps",
+        None,
+    ),
     "buffer not loaded": (
         "self.shift = Buffer(jnp.linspace(-1, 1, width))",
         "self.shift = nnx.data(jnp.linspace(-1, 1, width) * 2)",

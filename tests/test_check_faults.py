@@ -9,7 +9,7 @@ import pytest
 
 from migrate.check import jax_side
 from migrate.check.run import make_oracle
-from migrate.check.verdict import STAGES, from_result
+from migrate.check.verdict import USUAL, from_result
 
 FEW = {
     "conv": (pairs.CONV_TORCH, pairs.CONV_FLAX, pairs.CONV_FAULTS, "Net()", ["f32[2,3,10,10]"]),
@@ -43,11 +43,11 @@ def judge(oracles, name, text, tmp_path, monkeypatch):
         "out": str(tmp_path),
         "model": None,
         "target": "flax",
-        "stages": list(STAGES),
+        "stages": list(USUAL),
     }
     result = jax_side.check(job)
     json.dumps(result)
-    return from_result(result, content, 0.0, "flax", STAGES)
+    return from_result(result, content, 0.0, "flax", USUAL)
 
 
 @pytest.mark.parametrize("name", FEW)
@@ -69,7 +69,7 @@ def test_planted_faults_are_caught(name, fault, oracles, tmp_path, monkeypatch):
     assert not v.ok
     failed = next(s for s in v.stages if s.status == "failed")
     assert failed.name in stage.split("|"), v.message
-    assert v.reached == (STAGES[STAGES.index(failed.name) - 1] if failed.name != STAGES[0] else "")
+    assert v.reached == (USUAL[USUAL.index(failed.name) - 1] if failed.name != USUAL[0] else "")
     if submodule is not None:
         assert v.first is not None and v.first.module == submodule, v.first
         assert v.first.converted.file == "" or (Path(v.first.converted.file).name == "converted.py" and v.first.converted.line > 0)

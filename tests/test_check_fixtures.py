@@ -8,7 +8,7 @@ from update_fixtures import CASES, FIXTURES, TARGETS, golden
 import migrate
 from migrate.check import jax_side
 from migrate.check.run import make_oracle
-from migrate.check.verdict import STAGES, from_result
+from migrate.check.verdict import USUAL, from_result
 
 
 def test_there_are_enough():
@@ -46,9 +46,9 @@ def test_numbers(case, tmp_path, monkeypatch):
                 "oracle": str(tmp_path / "oracle"),
                 "out": str(folder),
                 "target": target,
-                "stages": list(STAGES),
+                "stages": list(USUAL),
             }
-            verdict = from_result(jax_side.check(job), content, 0.0, target, STAGES)
+            verdict = from_result(jax_side.check(job), content, 0.0, target, USUAL)
         if not verdict.ok:
             wrong[target] = f"{verdict.message} {verdict.first or ''}"
         assert verdict.compared > 20 or not verdict.ok

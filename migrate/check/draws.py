@@ -19,6 +19,10 @@ class Draws:
         self.seed = seed
         self.log: list[list[Any]] = []  # [kind, shape] for each draw
 
+    def restart(self) -> None:
+        """The next draw is the first again."""
+        self.log = []
+
     def next(self, kind: str, shape: tuple[int, ...]) -> Array:
         """The next array in float64, of values that float32 has: "uniform" in [0, 1) or "normal"; anything else is logged and
         drawn as uniform."""

@@ -7,6 +7,7 @@ import jax
 from flax import nnx
 
 from migrate.check.gradient import compiled_or_not, split_inputs, weighted
+from migrate.check.jax_steps import descend
 from migrate.weights import flax as weights
 from migrate.weights.load import load_state_dict
 
@@ -56,6 +57,13 @@ class FlaxModel:
         compiled = nnx.jit(body)
         return lambda arrays: compiled(self.model, arrays)
 
+    def functional(self, body: Callable[[Any, Any], Any]) -> tuple[Callable[[Any, Any], Any], Any]:
+        """`body(model, arrays)` as a function of the weights and arrays, and the weights."""
+        if not self.is_module:
+            return lambda _, arrays: body(self.model, arrays), ()
+        graph, state = nnx.split(self.model)
+        return lambda state, arrays: body(nnx.merge(graph, state, copy=True), arrays), state
+
     def gradients(self, args: Any, kwargs: Any) -> tuple[dict[str, Any], list[Any]]:
         """Gradients of the weighted sum of the outputs: by path of the parameter, and for each leaf of the inputs."""
         graph, params, rest = nnx.split(self.model, nnx.Param, ...) if self.is_module else (None, {}, None)
@@ -69,6 +77,20 @@ class FlaxModel:
         by_param, by_input = compiled_or_not(jax.grad(loss, argnums=(0, 1)), params, [flat[i] for i in where])
         found = {".".join(map(str, path)): v.get_value() for path, v in nnx.to_flat_state(by_param)} if self.is_module else {}
         return found, [by_input[where.index(i)] if i in where else None for i in range(len(flat))]
+
+    def train_steps(self, args: Any, kwargs: Any, optimiser: Any, count: int) -> tuple[list[Any], list[Any]]:
+        """Trains in place, in train mode; the losses, and the random draws of one step."""
+        graph, params, rest = nnx.split(self.model, nnx.Param, ...)
+
+        def loss(params: Any, rest: Any) -> Any:
+            model = nnx.merge(graph, params, rest, copy=True)
+            total = weighted(model(*args, **kwargs))
+            return total, nnx.split(model, nnx.Param, ...)[2]
+
+        gradients = jax.value_and_grad(loss, has_aux=True)
+        params, rest, losses, log = descend(gradients, params, rest, optimiser, count)
+        nnx.update(self.model, params, rest)
+        return losses, log
 
     def parameters(self) -> dict[str, Any]:
         """Values of the parameters under the paths that `gradients` uses, with PyTorch's names."""
@@ -86,7 +108,7 @@ def _walk(node: Any, name: str, above: tuple[int, ...] = ()) -> Iterator[tuple[s
         return
     if isinstance(node, nnx.Module):
         yield name, node
-    for key, value in weights._children(node):
+    for key, value in weights.children(node):
         if not isinstance(value, nnx.Variable | nnx.RngStream | nnx.Rngs):
-            inner = name if weights._transparent(node, key) else f"{name}.{key}" if name else key
+            inner = name if weights.transparent(node, key) else f"{name}.{key}" if name else key
             yield from _walk(value, inner, (*above, id(node)))

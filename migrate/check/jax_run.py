@@ -49,6 +49,26 @@ class Runner:
         outcome: Outcome = self.each("run", record, body, arguments)
         return outcome
 
+    def rounded(self, arguments: Any, skipped: set[str]) -> Outcome:
+        """The model with the operands of its products rounded to bfloat16, as a TPU has them at the default precision."""
+        from migrate.tpu.rounding import rounded
+
+        arrays, rebuild = split(arguments)
+        info: dict[str, Any] = {}
+
+        def flat(model: Any, given: Any) -> list[Any]:
+            args, kwargs = rebuild(given)
+            seen: list[Seen] = []
+            with shared(Draws()), recording(self.model.modules(model), seen.append):
+                output = self.model.call(model, args, kwargs)
+            found, info["rebuild"] = split(Outcome(values_of(output), seen))
+            return found
+
+        function, weights = self.model.functional(flat)
+        given = jax.jit(rounded(function, skipped))(weights, arrays)
+        outcome: Outcome = info["rebuild"](given)
+        return outcome
+
     def alone(self, probes: list[tuple[str, Any]]) -> list[Leaves | str]:
         """Submodules on their own, each on its (args, kwargs): the leaves of what each gave, or why it failed."""
 
@@ -105,7 +125,7 @@ def split(value: Any) -> tuple[list[Any], Callable[[Any], Any]]:
     if isinstance(value, Outcome):
         inner, again = split((value.outputs, value.seen, value.log))
         return inner, lambda new: Outcome(*again(new))
-    if isinstance(value, jax.Array) or leaves.is_array(value):
+    if isinstance(value, jax.Array | jax.ShapeDtypeStruct) or leaves.is_array(value):
         return [value], lambda new: new[0]
     if isinstance(value, dict):
         parts = {k: split(v) for k, v in value.items()}

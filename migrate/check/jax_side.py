@@ -3,6 +3,7 @@
 `python -m migrate.check.jax_side JOB.json` reads the job and writes what became of it to `result.json` in the job's `out` folder.
 """
 
+import contextlib
 import json
 import sys
 import time
@@ -15,8 +16,6 @@ from migrate.check import oracle
 from migrate.check.child import limit_memory
 from migrate.check.load import UserError, describe, evaluate, load, locate, source_line
 from migrate.check.stages import Skipped, StageError
-
-STAGES = ("parses", "imports", "builds", "loads", "shapes", "forward", "submodules", "gradients", "train", "jit")
 
 
 class Run:
@@ -38,6 +37,7 @@ class Run:
             "first": None,
             "notes": [],
             "compared": 0,
+            "drift": [],
         }
 
     def stage(self, name: str, task: Callable[[], str | None], always: bool = False) -> None:
@@ -69,8 +69,8 @@ def parses(path: Path) -> None:
         ast.parse(f.read(), str(path))
 
 
-def construct(module: Any, content: dict[str, Any], expression: str | None, target: str) -> Any:
-    """The converted model."""
+def construct(module: Any, content: dict[str, Any], expression: str | None, target: str, quick: bool = True) -> Any:
+    """The converted model; `quick` takes initial values that are soon made."""
     rngs: Callable[[], Any] | None = None
     if target == "flax":
         from flax import nnx
@@ -78,7 +78,7 @@ def construct(module: Any, content: dict[str, Any], expression: str | None, targ
         rngs = lambda: nnx.Rngs(0)
     from migrate.check.jax_draws import quick_start
 
-    with quick_start():
+    with quick_start() if quick else contextlib.nullcontext():
         value = evaluate(expression or content["model"], vars(module), rngs)
     return value[0] if content["pair"] and isinstance(value, tuple) else value
 
@@ -96,7 +96,7 @@ def check(job: dict[str, Any]) -> dict[str, Any]:
         live["model"] = construct(live["module"], live["oracle"], job.get("model"), target)
 
     run.stage("parses", lambda: parses(run.path))
-    _import_frameworks(target)
+    import_frameworks(target)
     limit_memory()
     live["oracle"] = oracle.read(Path(job["oracle"]))
     run.stage("imports", imports)
@@ -108,9 +108,13 @@ def check(job: dict[str, Any]) -> dict[str, Any]:
 
 def compare(run: Run, model: Any, content: dict[str, Any], folder: Path) -> None:
     """The stages from a live model on."""
+    from migrate.check.jax_steps import steps
     from migrate.check.jax_tasks import Tasks
+    from migrate.check.pictures import pictures
+    from migrate.check.tpu_drift import predict
+    from migrate.check.tpu_stage import compiles
 
-    tasks = Tasks(_adapt(model, run.job["target"]), content, folder, run.result)
+    tasks = Tasks(adapt(model, run.job["target"]), content, folder, run.result)
     run.stage("loads", tasks.loads)
     run.stage("shapes", tasks.shapes)
     before = run.failed
@@ -119,10 +123,16 @@ def compare(run: Run, model: Any, content: dict[str, Any], folder: Path) -> None
         run.stage("submodules", tasks.submodules, always=True)
     run.stage("gradients", tasks.gradients)
     run.stage("train", tasks.train)
+    run.stage("steps", lambda: steps(tasks))
     run.stage("jit", tasks.jit)
+    if run.job.get("drift") and not run.failed:
+        predict(tasks)
+    run.stage("tpu", lambda: compiles(tasks, run.job["target"], run.folders))
+    if run.job.get("pictures"):
+        run.result["pictures"] = pictures(tasks)
 
 
-def _import_frameworks(target: str) -> None:
+def import_frameworks(target: str) -> None:
     warnings.filterwarnings("ignore")
     import jax
 
@@ -133,7 +143,7 @@ def _import_frameworks(target: str) -> None:
         import flax  # noqa: F401
 
 
-def _adapt(model: Any, target: str) -> Any:
+def adapt(model: Any, target: str) -> Any:
     if target == "keras":
         from migrate.check.keras_model import KerasModel
 

@@ -26,7 +26,7 @@ class Tasks:
         self.content = content
         self.reader = Reader(folder, content["files"])
         self.result = result
-        self.state = {k: self._array(v) for k, v in content["state"].items()}
+        self.state = {k: self.array(v) for k, v in content["state"].items()}
         self.runner = Runner(model)
         self.outcomes: dict[str, Outcome] = {}
 
@@ -65,11 +65,11 @@ class Tasks:
         for run in self.content["runs"]:
             outcome = self.outcomes[run["name"]]
             if run["draws"] and outcome.log != run["draws"]:
-                skipped.append(_draws_differ(run["draws"], outcome.log))
+                skipped.append(draws_differ(run["draws"], outcome.log))
                 continue
             for (path, value), want in zip(outcome.outputs, run["outputs"], strict=True):
                 d = self.compare(value, want)
-                self.result["outputs"].append(_entry(f"{run['name']}{path}", d, want))
+                self.result["outputs"].append(tensor_entry(f"{run['name']}{path}", d, want))
                 worst = max(worst, d.units)
                 if d.reason:
                     problems.append(f"on {run['name']} inputs: {_at(path)}{d.reason}")
@@ -96,13 +96,13 @@ class Tasks:
         if not want or want["skipped"]:
             raise Skipped(want["skipped"] if want else "not in the oracle")
         args, kwargs = self.decode(self.content["runs"][0]["inputs"])
-        self._reload()
+        self.reload()
         draws = Draws()
         with shared(draws):
             by_param, by_input = self.model.gradients(args, kwargs)
         if want["draws"] and draws.log != want["draws"]:
-            raise Skipped(_draws_differ(want["draws"], draws.log))
-        expected = self._loaded(lambda: self.model.parameters(), {n: self._array(v) for n, v in want["parameters"].items()})
+            raise Skipped(draws_differ(want["draws"], draws.log))
+        expected = self.loaded(lambda: self.model.parameters(), {n: self.array(v) for n, v in want["parameters"].items()})
         problems = []
         for path, (names, value) in expected.items():
             known = [want["parameters"][n] for n in names if n in want["parameters"]]
@@ -123,33 +123,33 @@ class Tasks:
         want = self.content.get("train")
         if not want or want["skipped"]:
             raise Skipped(want["skipped"] if want else "not in the oracle")
-        self._reload()
+        self.reload()
         self.model.set_training(True)
         try:
             outcome = self.runner.run(self.decode(self.content["runs"][0]["inputs"]), record=False)
             after = self.model.variables()
         finally:
             self.model.set_training(False)
-        if want["draws"] and not outcome.log:
-            times = len(want["draws"])
-            raise StageError(f"the original draws random numbers in train mode ({times} times), the converted model none")
+        if len(outcome.log) < len(want["draws"]):
+            fewer = f"only {len(outcome.log)} times" if outcome.log else "none"
+            raise StageError(f"the original draws random numbers in train mode ({len(want['draws'])} times), the converted model {fewer}")
         if want["draws"] and outcome.log != want["draws"]:
-            raise Skipped(_draws_differ(want["draws"], outcome.log))
+            raise Skipped(draws_differ(want["draws"], outcome.log))
         got = outcome.outputs
         if len(got) != len(want["outputs"]):
             raise StageError(f"{len(got)} results in train mode instead of {len(want['outputs'])}")
         for (path, value), leaf in zip(got, want["outputs"], strict=True):
             if reason := _unlike(value, leaf) or self.compare(value, leaf).reason:
                 raise StageError(f"in train mode: {_at(path)}{reason}")
-        expected = self._loaded(lambda: {v[0]: v for v in self.model.variables()}, {n: self._array(v) for n, v in want["state"].items()})
+        expected = self.loaded(lambda: {v[0]: v for v in self.model.variables()}, {n: self.array(v) for n, v in want["state"].items()})
         for path, names, value in after:
             known = [want["state"][n] for n in names if n in want["state"]]
             if known:
                 d = difference(np.asarray(value), np.asarray(expected[path][2]), known[0]["dtype"], max(k["own"] for k in known))
-                self.result["state"].append(_entry(path, d, known[0]))
+                self.result["state"].append(tensor_entry(path, d, known[0]))
                 if d.reason:
                     raise StageError(f"{path} after a pass in train mode: {d.reason}")
-        self._reload()
+        self.reload()
         return f"{len(got)} outputs, {len(self.result['state'])} statistics"
 
     def jit(self) -> str | None:
@@ -175,22 +175,24 @@ class Tasks:
 
     def jax_array(self, entry: dict[str, Any], scale: float = 1.0) -> Any:
         """An array of the oracle in the dtype that JAX has for the original's."""
-        array = self._array(entry)
+        array = self.array(entry)
         if array.dtype.kind == "f" and scale != 1:
             array = array * np.float32(scale)
         return jnp.asarray(array, dtype=DTYPES.get(entry["dtype"], entry["dtype"]))
 
-    def _array(self, entry: dict[str, Any]) -> Any:
+    def array(self, entry: dict[str, Any]) -> Any:
+        """An array of the oracle."""
         array = self.reader.get(entry["key"])
         if entry["dtype"].startswith("complex"):
             return array.astype(np.float32).view(np.complex64)[..., 0]
         return array
 
-    def _reload(self) -> None:
+    def reload(self) -> None:
+        """The original's weights, as at first."""
         if self.state:
             self.model.load(self.state)
 
-    def _loaded(self, read: Any, values: dict[str, Any]) -> Any:
+    def loaded(self, read: Any, values: dict[str, Any]) -> Any:
         """What `read` gives while `values` are loaded in place of the state: the loader puts them into the model's own layout."""
         if not self.state:
             return read()
@@ -198,15 +200,16 @@ class Tasks:
         try:
             return read()
         finally:
-            self._reload()
+            self.reload()
 
     def _gradient(self, name: str, d: Difference, leaf: dict[str, Any]) -> list[str]:
         self.result["compared"] += 1
-        self.result["gradients"].append(_entry(name, d, leaf))
+        self.result["gradients"].append(tensor_entry(name, d, leaf))
         return [f"{name}: {d.reason}"] if d.reason else []
 
 
-def _entry(name: str, d: Difference, leaf: dict[str, Any]) -> dict[str, Any]:
+def tensor_entry(name: str, d: Difference, leaf: dict[str, Any]) -> dict[str, Any]:
+    """One compared tensor, for the result."""
     return {
         "name": name,
         "shape": leaf["shape"],
@@ -234,6 +237,7 @@ def _unlike(value: Any, leaf: dict[str, Any]) -> str:
     return ""
 
 
-def _draws_differ(want: list[Any], got: list[Any]) -> str:
+def draws_differ(want: list[Any], got: list[Any]) -> str:
+    """Why values can't be compared."""
     times = f"the original draws random numbers {len(want)} times, the converted model {len(got)} times or in other shapes"
     return f"values can't be compared: {times}"

@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 from migrate.check.gradient import compiled_or_not, split_inputs, weighted
+from migrate.check.jax_steps import descend
 from migrate.weights import keras as weights
 from migrate.weights.load import load_state_dict
 
@@ -70,6 +71,16 @@ class KerasModel:
 
         return run
 
+    def functional(self, body: Callable[[Any, Any], Any]) -> tuple[Callable[[Any, Any], Any], Any]:
+        """`body(model, arrays)` as a function of the weights and arrays, and the weights."""
+        variables = list(self.model.variables) if self.is_module else []
+
+        def pure(values: Any, arrays: Any) -> Any:
+            with keras.StatelessScope(state_mapping=list(zip(variables, values, strict=True))):
+                return body(self.model, arrays)
+
+        return pure, [v.value for v in variables]
+
     def gradients(self, args: Any, kwargs: Any) -> tuple[dict[str, Any], list[Any]]:
         """Gradients of the weighted sum of the outputs: by path of the parameter, and for each leaf of the inputs."""
         flat, where, rebuild = split_inputs((args, kwargs))
@@ -82,6 +93,20 @@ class KerasModel:
         by_param, by_input = compiled_or_not(jax.grad(loss, argnums=(0, 1)), params, [flat[i] for i in where])
         found = dict(zip(self._paths(), by_param, strict=True))
         return found, [by_input[where.index(i)] if i in where else None for i in range(len(flat))]
+
+    def train_steps(self, args: Any, kwargs: Any, optimiser: Any, count: int) -> tuple[list[Any], list[Any]]:
+        """Trains in place, in train mode; the losses, and the random draws of one step."""
+        trained, others = self.model.trainable_variables, self.model.non_trainable_variables
+
+        def loss(params: Any, rest: Any) -> Any:
+            output, after = self.model.stateless_call(params, rest, *args, **kwargs, training=True)
+            return weighted(output), after
+
+        start = ([v.value for v in trained], [v.value for v in others])
+        params, rest, losses, log = descend(jax.value_and_grad(loss, has_aux=True), *start, optimiser, count)
+        for variable, value in zip([*trained, *others], [*params, *rest], strict=True):
+            variable.assign(value)
+        return losses, log
 
     def parameters(self) -> dict[str, Any]:
         """Values of the parameters under the paths that `gradients` uses, with PyTorch's names."""
@@ -111,7 +136,7 @@ def _walk(node: Any, name: str, above: tuple[int, ...] = ()) -> Iterator[tuple[s
         return
     if isinstance(node, keras.Layer):
         yield name, node
-    for key, value in weights._children(node):
+    for key, value in weights.children(node):
         if isinstance(value, keras.Layer | list | tuple | dict):
             inner = name if key == getattr(node, "torch_children", None) else f"{name}.{key}" if name else key
             yield from _walk(value, inner, (*above, id(node)))

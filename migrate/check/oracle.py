@@ -12,6 +12,7 @@ pickle, no torch.
 - `probes`: submodules on their own, on scaled inputs: `module`, `scale`, `outputs`; `override` names the state that goes with each scale.
 - `gradients`: `parameters`, `inputs` of the sum of the outputs times fixed numbers. `train`: `outputs`, `state`, `draws` of one
   pass in train mode.
+- `steps`: `runs`, for each optimiser its `options`, the number of `steps`, `losses`, and `state` and `draws` afterwards.
 - `notes`, `unseen` (parameters without effect), `files`: key -> file.
 
 A leaf is `path`, `key` (float64 rounded to float32), `dtype` and `shape` of the original's, `own` (PyTorch's own error in

@@ -10,7 +10,7 @@ from typing import Any
 from migrate.check import oracle as oracles
 from migrate.check.child import DEFAULT, ChildError, Limits, run
 from migrate.check.spec import parse
-from migrate.check.verdict import STAGES, Stage, Verdict, from_result
+from migrate.check.verdict import STAGES, USUAL, Stage, Verdict, from_result
 
 TORCH = "migrate.check.torch_side"
 JAX = "migrate.check.jax_side"
@@ -41,8 +41,10 @@ def check(
     roots: Iterable[str | Path] = (),
     converted_roots: Iterable[str | Path] = (),
     oracle: str | Path | None = None,
-    stages: Iterable[str] = STAGES,
+    stages: Iterable[str] = USUAL,
     limits: Limits = DEFAULT,
+    drift: bool = False,
+    pictures: bool = False,
 ) -> Verdict:
     """Compares a converted file with its original, stage by stage, and returns a verdict; prints nothing.
 
@@ -50,7 +52,8 @@ def check(
     where it reads
     otherwise there); without it a factory `make()` or the only class that needs no arguments is taken. `inputs` are those of
     forward, such as
-    "f32[2,3,32,32]". With `oracle` the original is not run again. Raises CheckError where the original can't be run as asked.
+    "f32[2,3,32,32]". `drift` predicts what a TPU's default precision does to each submodule. With `oracle` the original is not run again.
+    `pictures` keeps the worst tensors, for a report. Raises CheckError where the original can't be run as asked.
     """
     start = time.perf_counter()
     asked = _stages(stages)
@@ -85,6 +88,8 @@ def check(
             "model": converted_model,
             "target": target,
             "stages": list(asked),
+            "drift": drift,
+            "pictures": pictures,
         }
         try:
             result = run(JAX, job, limits, _environment())
@@ -100,7 +105,7 @@ def make_oracle(
     model: str | None = None,
     inputs: Sequence[str] = (),
     roots: Iterable[str | Path] = (),
-    stages: Iterable[str] = STAGES,
+    stages: Iterable[str] = USUAL,
     limits: Limits = DEFAULT,
 ) -> dict[str, Any]:
     """Runs the original and writes the oracle folder. Raises CheckError, or ChildError where the process dies."""

@@ -63,6 +63,16 @@ def parse(text: str) -> Spec:
         raise SpecError(f"`{text}` is no input; write f32[2,3,32,32], i64[2,12](0,50), bool[2,5], or a Python literal") from None
 
 
+def text(spec: Spec) -> str:
+    """The spec as a person writes it."""
+    word = repr(spec.value)
+    if spec.dtype:
+        short = next(k for k, v in DTYPES.items() if v == spec.dtype)
+        limits = "" if spec.low is None else f"({spec.low:g},{spec.high:g})"
+        word = f"{short}[{','.join(map(str, spec.shape))}]{limits}"
+    return f"{spec.keyword}={word}" if spec.keyword else word
+
+
 def array(spec: Spec, seed: int) -> np.ndarray[Any, Any]:
     """Values for a spec: normal floats, uniform ones where a range is given, integers of the range, fair booleans. bfloat16 comes
     as float32."""

@@ -20,7 +20,9 @@ from migrate.check.spec import Spec, array, parse
 from migrate.check.store import Writer
 from migrate.check.torch_record import recording
 from migrate.check.torch_sides import Sides, convert, dtype_name, record_all, to_numpy
+from migrate.check.torch_steps import stepped
 from migrate.check.torch_tasks import FunctionModule, gradients, probes, trained, unseen
+from migrate.check.trial import find_inputs
 
 FIND_MODEL = (("make", "make()"), ("get_model", "get_model()"))
 
@@ -212,8 +214,18 @@ def make(job: dict[str, Any], folder: Path) -> dict[str, Any]:
     except Exception as e:
         file, line = locate(e, job_folders(job))
         raise UserError(f"`{job['model'] or 'make()'}` fails: {describe(e)}", file, line) from None
-    about = {"source": str(path), "model": expression, "pair": pair, "shown": job["inputs"] or [f"those of {expression}"]}
-    return about | of_model(model, lambda: build(module, expression)[0], example_inputs(job["inputs"], own), folder, job["stages"])
+    specs = job["inputs"] or (searched(model) if own is None else [])
+    about = {"source": str(path), "model": expression, "pair": pair, "shown": specs or [f"those of {expression}"]}
+    return about | of_model(model, lambda: build(module, expression)[0], example_inputs(specs, own), folder, job["stages"])
+
+
+def searched(model: Any) -> list[str]:
+    """Inputs found by trial."""
+    model.eval()
+    found, problem = find_inputs(model)
+    if not found:
+        raise UserError(f'say what to run it on with --input "f32[2,3,32,32]"; no likely shape runs; the first: {problem}')
+    return list(found)
 
 
 def of_model(model: Any, again: Any, values: Any, folder: Path, stages: Sequence[str], change: bool = True) -> dict[str, Any]:
@@ -247,6 +259,8 @@ def of_model(model: Any, again: Any, values: Any, folder: Path, stages: Sequence
         content["unseen"] = unseen(content["gradients"])
     if "train" in stages:
         content["train"] = trained(maker.sides, values, writer)
+    if "steps" in stages:
+        content["steps"] = stepped(maker.sides, values, writer)
     if maker.sides.failed:
         maker.notes.append(f"no float64 reference: {maker.sides.failed}")
     writer.flush()

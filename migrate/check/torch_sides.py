@@ -24,6 +24,7 @@ class Sides:
 
     def __init__(self, model: Any, again: Callable[[], Any]) -> None:
         self.models = {"f32": model}
+        self.draws = Draws()  # of the run that is going on
         self.failed = ""
         self.state = {k: v.detach().clone() for k, v in model.state_dict().items() if isinstance(v, torch.Tensor)}
         try:
@@ -38,24 +39,29 @@ class Sides:
     def each(self, task: Callable[[str, Any], Any], values: Any = None) -> tuple[dict[str, Any], list[Any]]:
         """`task(model, values)` on each side, with the state as it was; what each gave, and the draws. A float64 side that fails
         is left out."""
-        results, log = {}, []
-        for side, model in self.models.items():
-            self.restore(side)
-            draws = Draws()
+        results: dict[str, Any] = {}
+        log: list[Any] = []
+        for side in list(self.models):
             try:
-                given = convert(side, values)
-                with mode(draws, double=side != "f32"):
-                    results[side] = task(model, given)
+                results[side], drawn = self.only(side, task, values)
             except Exception as e:
                 if side == "f32":
                     raise
                 self.failed = self.failed or f"{type(e).__name__}: {e}"
                 continue
-            finally:
-                self.restore(side)
-            if side == "f32":
-                log = draws.log
+            log = drawn if side == "f32" else log
         return results, log
+
+    def only(self, side: str, task: Callable[[str, Any], Any], values: Any = None) -> tuple[Any, list[Any]]:
+        """`task(model, values)` on one side, and the draws."""
+        self.restore(side)
+        self.draws = Draws()
+        try:
+            given = convert(side, values)
+            with mode(self.draws, double=side != "f32"):
+                return task(self.models[side], given), self.draws.log
+        finally:
+            self.restore(side)
 
     def restore(self, side: str) -> None:
         """Brings the state back that a forward pass may have changed."""
@@ -71,11 +77,12 @@ class Kept:
         self.versions = [tensor._version for _, _, tensor, _ in self.entries]
 
     def restore(self) -> None:
-        """Brings all back. Tensors count how often they were written to, so that untouched ones cost nothing."""
+        """Brings all back. Tensors count how often they were written to, so that untouched parameters cost nothing; batch normalisation
+        writes to its buffers without counting."""
         for i, (place, key, tensor, value) in enumerate(self.entries):
             if place.get(key) is not tensor:
                 place[key] = tensor
-            if tensor._version != self.versions[i]:
+            if tensor._version != self.versions[i] or not isinstance(tensor, torch.nn.Parameter):
                 with torch.no_grad():
                     tensor.copy_(value)
                 self.versions[i] = tensor._version

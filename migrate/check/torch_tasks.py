@@ -103,7 +103,7 @@ def gradients(sides: Sides, values: Any, writer: Writer) -> dict[str, Any] | Non
 
         args, kwargs = leaves.rebuild(given, track)
         try:
-            _weighted(model(*args, **kwargs)).backward()
+            weighted(model(*args, **kwargs)).backward()
             return (
                 {n: p.grad.clone() if p.grad is not None else torch.zeros_like(p) for n, p in names.items() if p.is_floating_point()},
                 [None if x is None else x.grad.clone() if x.grad is not None else torch.zeros_like(x) for x in inputs],
@@ -124,7 +124,8 @@ def gradients(sides: Sides, values: Any, writer: Writer) -> dict[str, Any] | Non
     return {"skipped": "", "parameters": parameters, "inputs": inputs, "draws": log}
 
 
-def _weighted(output: Any) -> Any:
+def weighted(output: Any) -> Any:
+    """The number whose gradient is taken; the JAX side makes the same one."""
     total: Any = 0.0
     for i, (_, v) in enumerate(leaves.walk(output)):
         if isinstance(v, torch.Tensor) and v.requires_grad and v.is_floating_point():

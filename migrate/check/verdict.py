@@ -3,7 +3,8 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-STAGES = ("parses", "imports", "builds", "loads", "shapes", "forward", "submodules", "gradients", "train", "jit")
+STAGES = ("parses", "imports", "builds", "loads", "shapes", "forward", "submodules", "gradients", "train", "steps", "jit", "tpu")
+USUAL = STAGES[:-1]  # the TPU compiler takes its time: only where it is asked for
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,16 @@ class Tensor:
 
 
 @dataclass(frozen=True)
+class Drift:
+    """How far a submodule's results are from float32 where products have bfloat16 operands, as on a TPU by default: the root mean square,
+    and the largest, of the differences, both relative to the root mean square of the results."""
+
+    name: str
+    typical: float
+    largest: float
+
+
+@dataclass(frozen=True)
 class Divergence:
     """The first place that differs: the submodule ("" is the model itself) and where both classes are defined."""
 
@@ -87,6 +98,7 @@ class Verdict:
     state: tuple[Tensor, ...] = ()
     compared: int = 0
     unseen: tuple[str, ...] = ()
+    drift: tuple[Drift, ...] = ()
     notes: tuple[str, ...] = ()
     model: str = ""
     inputs: str = ""
@@ -149,11 +161,13 @@ def from_result(result: dict[str, Any], content: dict[str, Any], seconds: float,
         state=_tensors(result["state"]),
         compared=result["compared"],
         unseen=tuple(content.get("unseen", ())),
+        drift=tuple(Drift(d["module"], d["typical"], d["largest"]) for d in result["drift"]),
         notes=tuple(content["notes"]) + tuple(result["notes"]),
         model=content["model"],
         inputs=shown_inputs(content),
         seconds=seconds,
         target=target,
+        extra={k: result[k] for k in ("pictures", "tpu") if result.get(k)},
     )
 
 

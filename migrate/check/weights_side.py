@@ -10,18 +10,18 @@ from typing import Any
 
 from migrate.check.checkpoint import CheckpointError, read
 from migrate.check.child import limit_memory
-from migrate.check.jax_side import _adapt, _import_frameworks, construct
+from migrate.check.jax_side import adapt, construct, import_frameworks
 from migrate.check.load import UserError, describe, load, locate
 
 
 def convert(job: dict[str, Any]) -> dict[str, Any]:
     """Does the job; returns what became of each tensor."""
     state, place = read(Path(job["checkpoint"]), job["key"])
-    _import_frameworks(job["target"])
+    import_frameworks(job["target"])
     limit_memory()
     module = load(Path(job["converted"]), [Path(r) for r in job["roots"]])
     value = construct(module, {"model": job["model"], "pair": True}, None, job["target"])
-    model = _adapt(value, job["target"])
+    model = adapt(value, job["target"])
     try:
         loaded = model.load(state)
     except ValueError as e:

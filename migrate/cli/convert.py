@@ -38,6 +38,7 @@ LARGE = 300_000  # bytes of source
 @click.option("--check", "then_check", is_flag=True, help="Run both sides and compare. This executes the code.")
 @click.option("--model", help='With --check: what to build, e.g. "Net(num_classes=10)".')
 @click.option("--input", "inputs", multiple=True, help='With --check: an argument of forward, e.g. "f32[2,3,32,32]". Repeatable.')
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="With --check: write a report, one HTML page.")
 @click.option("--force", is_flag=True, help="Replace existing files.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes for a folder.  [default: one for each core, where it is large]")
 @click.option("--stdin-filename", default="model.py", show_default=True, help="The name of what is read from `-`.")
@@ -52,6 +53,7 @@ def command(
     then_check: bool,
     model: str | None,
     inputs: tuple[str, ...],
+    html: Path | None,
     force: bool,
     jobs: int | None,
     stdin_filename: str,
@@ -84,7 +86,7 @@ def command(
     _tell(converted, written, style, verbose, to_stdout=stdin and output is None)
     code = _code(converted)
     if then_check:
-        return max(code, _check(source, out, target, model, inputs, roots, quiet=style != "text"))
+        return max(code, _check(source, out, target, model, inputs, roots, html, quiet=style != "text"))
     return code
 
 
@@ -181,10 +183,19 @@ def _code(converted: Mapping[str, Any]) -> int:
     return 1 if text.counts(converted)["error"] else 0
 
 
-def _check(source: Path, out: Path, target: str, model: str | None, inputs: tuple[str, ...], roots: tuple[Path, ...], quiet: bool) -> int:
-    from migrate.cli.check import run_check
+def _check(
+    source: Path,
+    out: Path,
+    target: str,
+    model: str | None,
+    inputs: tuple[str, ...],
+    roots: tuple[Path, ...],
+    html: Path | None,
+    quiet: bool,
+) -> int:
+    from migrate.cli.check import run_checks
 
     if source.is_dir():
         raise click.UsageError("--check needs a file")
     converted = out if out.suffix == ".py" else out / source.name
-    return run_check(source, converted, target=target, model=model, inputs=inputs, roots=roots, err=quiet)
+    return run_checks(source, converted, target=target, model=model, inputs=inputs, roots=roots, html=html, err=quiet)

@@ -22,6 +22,7 @@ COMMANDS = {
     "lint": "Say what would be left or differ, and write nothing.",
     "assess": "Say what a migration of a project would take.",
     "check": "Run the original and the converted model side by side.",
+    "tpu": "Compile a converted model for TPUs, without one.",
     "weights": "Turn a PyTorch checkpoint into weights of the converted model.",
     "oracle": "Record what the original computes, for a check elsewhere.",
     "ops": "Show what a PyTorch operator or layer becomes.",

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from migrate.check.compare import FACTOR
-from migrate.check.verdict import Place, Submodule, Verdict
+from migrate.check.verdict import Drift, Place, Submodule, Verdict
 
 MARKS = {"passed": "[green]passed[/]", "failed": "[red]failed[/]", "skipped": "[yellow]skipped[/]"}
 LOOKS = {"same": "[green]same[/]", "differs": "[red]differs[/]", "not separate": "[dim]not separate[/]"}
@@ -22,6 +22,9 @@ def print_verdict(console: Console, verdict: Verdict, every: bool = False) -> No
         console.print(
             f"[dim]units: PyTorch's own float32 error against float64; up to {FACTOR:g} pass. alone: on inputs times 0.01 and 8.[/]"
         )
+    if verdict.drift:
+        console.print(drift_table(verdict.drift, every))
+        console.print("[dim]TPU drift: bfloat16 operands in products, a TPU's default, against float32; relative to the results' size.[/]")
     console.print(stage_table(verdict))
     for note in verdict.notes:
         console.print(f"[yellow]note:[/] {escape(note)}")
@@ -60,6 +63,18 @@ def submodule_table(rows: tuple[Submodule, ...], every: bool = False) -> Table:
             "" if row.probe is None else f"{row.probe:.2f}",
             LOOKS[row.verdict],
         )
+    return table
+
+
+def drift_table(rows: tuple[Drift, ...], every: bool = False, most: int = 20) -> Table:
+    """The submodules whose results change most, in the order of the model."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("submodule", "TPU drift", "largest"):
+        table.add_column(name, justify="left" if name == "submodule" else "right")
+    worst = {id(d) for d in sorted(rows, key=lambda d: -d.typical)[: most if not every else len(rows)]}
+    for d in rows:
+        if id(d) in worst or not d.name:
+            table.add_row(escape(d.name) or "[italic](the model)[/]", f"{d.typical:.2%}", f"{d.largest:.2%}")
     return table
 
 

@@ -98,13 +98,13 @@ def _walk(
     if build := getattr(node, "build_from", None):  # a lazy layer: its tensors tell its size
         build({k.removeprefix(name): v for k, v in state_dict.items() if k.startswith(name)})
     places = _places(node, name, tree)
-    for key, value in _children(node):
+    for key, value in children(node):
         torch_key = keys[int(key)] if keys is not None and key.isdigit() else key
         if isinstance(value, nnx.Variable):
             if not isinstance(value, NOT_STATE):
                 leaf = tree.leaves.setdefault(id(value), Leaf(value, path + key, None))
                 _name(leaf, name, places.get(key, [(torch_key, None)]), tree)
-        elif _transparent(node, key):
+        elif transparent(node, key):
             named = getattr(node, "child_names", None) if isinstance(value, nnx.List) else None
             _walk(value, f"{path}{key}.", name, tree, state_dict, above, named)
         elif not isinstance(value, nnx.RngStream | nnx.Rngs):
@@ -134,7 +134,8 @@ def _name(leaf: Leaf, prefix: str, places: list[tuple[str, Axes]], tree: Tree) -
         tree.ignored.discard(prefix + torch_name)
 
 
-def _children(node: Any) -> Iterator[tuple[str, Any]]:
+def children(node: Any) -> Iterator[tuple[str, Any]]:
+    """What a module, list or dict holds, by name."""
     if isinstance(node, nnx.Pytree):
         held = ((k, v) for k, v in vars(node).items() if not k.startswith("_pytree__"))
         yield from ((k, v) for k, v in held if isinstance(v, nnx.Variable | nnx.Pytree | list | tuple | dict))
@@ -144,24 +145,24 @@ def _children(node: Any) -> Iterator[tuple[str, Any]]:
         yield from ((str(i), v) for i, v in enumerate(node))
 
 
-def _transparent(node: Any, key: str) -> bool:
+def transparent(node: Any, key: str) -> bool:
     """Children of this attribute are children of the node itself in PyTorch."""
     return key == ("layers" if isinstance(node, nnx.Sequential) else getattr(node, "torch_children", None))
 
 
 def _state_of(cls: type) -> State:
-    native = _native()
+    known = native()
     for base in cls.__mro__:
         if "torch_state" in vars(base):
             return base.torch_state  # type: ignore[attr-defined, no-any-return]
-        if base in native:
-            return native[base]
+        if base in known:
+            return known[base]
     return {}
 
 
 @cache
-def _native() -> dict[type, State]:
-    """The classes of flax.nnx that layers become, by the rows' templates."""
+def native() -> dict[type, State]:
+    """The classes of flax.nnx that layers become, by the rows' templates, and where their tensors go."""
     found: dict[type, State] = {}
     rows = [row for path in sorted((FOLDER / "nn").glob("*.toml")) for row in read(path.read_text(encoding="utf-8"), path.name)]
     for row in rows:

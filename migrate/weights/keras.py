@@ -123,7 +123,7 @@ def _walk(node: Any, path: str, name: str, tree: Tree, above: tuple[int, ...]) -
     for torch_name, place in state.items():
         if place is not None:
             places.setdefault(place[0], []).append((torch_name, place[1]))
-    children = ((attribute, getattr(node, attribute, None)) for attribute in places) if native else _children(node)
+    children = ((attribute, getattr(node, attribute, None)) for attribute in places) if native else children(node)
     for key, value in children:
         if isinstance(value, keras.Variable):
             for torch_name, axes in places.get(key, [(key, None)]):
@@ -137,7 +137,8 @@ def _below(state_dict: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {k.removeprefix(name): v for k, v in state_dict.items() if k.startswith(name)}
 
 
-def _children(node: Any) -> Iterator[tuple[str, Any]]:
+def children(node: Any) -> Iterator[tuple[str, Any]]:
+    """What a module, list or dict holds, by name."""
     if isinstance(node, keras.Sequential):
         yield from ((str(i), v) for i, v in enumerate(node.layers))
     elif isinstance(node, keras.Layer):

@@ -1,0 +1,1 @@
+"""What the TPU compiler makes of a converted model, without a TPU."""
