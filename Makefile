@@ -48,7 +48,7 @@ record: $(VENV)/ready
 
 # The documentation as pages in build/site; links are checked.
 docs-site: $(VENV)/docs-ready
-	$(PY) -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
 	@echo build/site/index.html
 
 # The pictures of the documentation, from real runs.

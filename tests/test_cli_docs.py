@@ -81,7 +81,7 @@ def test_python_examples_parse(page):
 def test_every_page_is_in_the_navigation_and_every_picture_is_used():
     nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
-    assert {p.name for p in (ROOT / "docs").glob("*.md")} == set(re.findall(r"[\w-]+\.md", nav))
+    assert {p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")} == set(re.findall(r"[\w/-]+\.md", nav))
     assert {p.name for p in (ROOT / "docs/pictures").iterdir()} == set(re.findall(r"pictures/([\w-]+\.svg)", text))
 
 

@@ -35,7 +35,7 @@ def main(out: Path) -> None:
         shutil.copytree(ROOT / "docs/examples/project", work / "project", ignore=shutil.ignore_patterns("__pycache__"))
         _terminal(out / "port.svg", ["ls project", "migrate port project -o ported --dry-run", "migrate port project -o ported"])
         _terminal(out / "prompts.svg", ["migrate review sampler.py --no-tui -o prompts"], answers="y\nx\nn\ns\nq\n", most=46)
-        _screen(out / "review.svg", "sampler.py", ["x"])
+        _screen(out / "review.svg", "sampler.py", ["y", "y", "n", "y", "y", "y"])
         _screen(out / "review-frame.svg", "sampler.py", ["y", "y", "n", "y", "k", "k", "k", "k", "k", "k"])
         _screen(out / "review-measured.svg", "attention.py", ["j", "j"])
 
@@ -74,7 +74,7 @@ def _ran(command: str, answers: str, width: int) -> str:
     return "".join([*seen, child.before]).replace("\r\n", "\n")
 
 
-def _screen(path: Path, source: str, keys: Sequence[str], size: tuple[int, int] = (124, 32)) -> None:
+def _screen(path: Path, source: str, keys: Sequence[str], size: tuple[int, int] = (124, 29)) -> None:
     """The full screen after some keys."""
     app = ReviewApp(open_review(source), "flax", load_check(check_path(Path("migrated") / source)))
 

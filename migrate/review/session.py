@@ -105,6 +105,17 @@ class Session:
         """A file under the decisions. Raises Unparsable."""
         return compose(file, self.decisions.made, mark)
 
+    def lines_around(self, file: FileReview) -> dict[int, str]:
+        """By the original's line numbers: the lines that take their place unless rejected, where there are as many."""
+        found: dict[int, str] = {}
+        for p in file.pieces:
+            d = self.decisions.made.get(p.key)
+            for i, h in enumerate(p.hunks):
+                new = d.texts[i] if d is not None and d.texts else h.new
+                if (d is None or d.takes) and new.count("\n") == h.old.count("\n"):
+                    found.update({h.line + k: line for k, line in enumerate(new.splitlines())})
+        return found
+
     def file_of(self, p: Piece) -> FileReview:
         """The file of a piece."""
         return self._file[p.file]

@@ -138,9 +138,10 @@ class ReviewApp(App[bool]):
         title.update(screen.title(p, self.session))
         width = self.query_one("#code").size.width
         stacked = width < 84 if self.stacked is None else self.stacked
+        file = self.session.file_of(p)
         decision = self.session.decisions.made.get(p.key)
         texts = decision.texts if decision and decision.texts else tuple(h.new for h in p.hunks)
-        sides.update(table(list(self.sides.rows(self.session.file_of(p), p, texts)), stacked, width - 1))
+        sides.update(table(list(self.sides.rows(file, p, texts, self.session.lines_around(file))), stacked, width - 1))
         self.query_one("#code", VerticalScroll).scroll_home(animate=False)
         self.query_one("#why", VerticalScroll).scroll_home(animate=False)
         made = screen.about(words.about(p, self.rows_table, self.target_name, self.verdict, 99 if self.all_rows else 2))

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -54,28 +54,32 @@ class Sides:
     def __init__(self) -> None:
         self._files: dict[str, list[Text]] = {}
 
-    def rows(self, file: FileReview, p: Piece, texts: Sequence[str]) -> Iterator[Line | None]:
-        """The lines of a piece with some around them; None parts the places. `texts`: the new lines of each hunk."""
+    def rows(self, file: FileReview, p: Piece, texts: Sequence[str], others: Mapping[int, str]) -> Iterator[Line | None]:
+        """The lines of a piece with some around them; None parts the places.
+
+        `texts`: the new lines of each hunk. `others`: the new lines around, by the number of the original's.
+        """
         if file.name not in self._files:
             self._files[file.name] = lines_of(file.source.text)
         whole = self._files[file.name]
+        starts = [h.line - 1 for h in p.hunks[1:]] + [len(whole)]
         shown = 0
-        for h, text in zip(p.hunks, texts, strict=True):
-            first, last = h.line - 1, h.line - 1 + len(h.old.splitlines())
+        for h, text, following in zip(p.hunks, texts, starts, strict=True):
+            first = h.line - 1
+            last = first + h.old.count("\n") + (not h.old.endswith("\n") and bool(h.old))
             start = max(first - CONTEXT, shown)
             if shown and start > shown:
                 yield None
-            yield from (Line(i + 1, whole[i], whole[i], False) for i in range(start, min(first, len(whole))))
-            old = [t.copy() for t in whole[first:last]]
-            yield from _paired(first, old, lines_of(text), h.old == text)
-            shown = last
-            if h is not p.hunks[-1]:
-                following = p.hunks[p.hunks.index(h) + 1].line - 1
-            else:
-                following = len(whole)
-            end = min(last + CONTEXT, len(whole), following)
-            yield from (Line(i + 1, whole[i], whole[i], False) for i in range(last, end))
-            shown = end
+            yield from _context(whole, start, first, others)
+            yield from _paired(first, [t.copy() for t in whole[first:last]], lines_of(text), h.old == text)
+            shown = min(last + CONTEXT, following)
+            yield from _context(whole, last, shown, others)
+
+
+def _context(whole: Sequence[Text], start: int, end: int, others: Mapping[int, str]) -> Iterator[Line]:
+    for i in range(start, min(end, len(whole))):
+        new = lines_of(others[i + 1]) if i + 1 in others else []
+        yield Line(i + 1, whole[i], new[0] if new else whole[i], False)
 
 
 def _paired(first: int, old: list[Text], new: list[Text], same: bool) -> Iterator[Line]:
