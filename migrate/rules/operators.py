@@ -183,7 +183,8 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
     row = ctx.unit.table.by_attribute.get(node.attr)
     if row is None or found is not None or isinstance(parent, ast.Call) and parent.func is node:
         return
-    if receiver.is_tensor or receiver.is_unknown and node.attr in ONLY_TENSOR:
+    of_dtype = row.torch.startswith("torch.dtype.")
+    if of_dtype and (receiver.tag == "dtype" or receiver.is_unknown) or not of_dtype and (receiver.is_tensor or receiver.is_unknown and node.attr in ONLY_TENSOR):
         bound = Bound(row, {row.parameters[0].name: node.value}, node.value)
         variant = choose(row, bound, ctx.target.name, ctx.kind)
         if isinstance(variant, Refusal):

@@ -7,7 +7,7 @@ Refused: a buffer whose name is not known and whose module is not `self`.
 import ast
 
 from migrate.context import Context
-from migrate.edits import Emitter, Piece, piece, required
+from migrate.edits import TERNARY, Emitter, Piece, piece, required
 from migrate.infer.kinds import Kind, refs
 from migrate.rules.example import Example
 from migrate.rules.layers import qualified
@@ -130,9 +130,13 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
         _unknown_layer(ctx, node, bare)
         return
 
+    parent = ctx.source.parent(node)
+    named = isinstance(parent, ast.Assign) and parent.value is node and kind.optional
+
     def build(e: Emitter) -> Piece:
         if not bare:
-            return array(ctx, e, node)
+            made = array(ctx, e, node)
+            return Piece(f"{made.text} if {e.piece(node.value).at(17)}.{node.attr} is not None else None", TERNARY) if named and native is None else made
         name = native[0] if native is not None else renamed(ctx, node.value, node.attr)
         return Piece(f"{e.piece(node.value).at(17)}.{name}")
 
@@ -309,6 +313,11 @@ def write(ctx: Context, e: Emitter, variable: ast.Attribute, value: Piece, templ
 
 HEAD = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3))\n        self.register_buffer('b', torch.ones(3))\n        self.a = nn.Linear(3, 4)\n\n    def forward(self, x):\n"
 EXAMPLES = (
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, n=0):\n        super().__init__()\n        self.register_buffer('mask', None)\n        if n:\n            self.register_buffer('mask', torch.zeros(n))\n\n"
+        "    def forward(self, x):\n        mask = self.mask\n        return x if mask is None else x + mask\n",
+        "        mask = self.mask[...] if self.mask is not None else None\n", "        mask = self.mask.value if self.mask is not None else None\n", why="a buffer that may be None",
+    ),
     Example(f"{HEAD}        return torch.exp(self.w) + x * self.w\n", "        return jnp.exp(self.w[...]) + x * self.w\n", "        return jnp.exp(self.w.value) + x * self.w.value\n"),
     Example(f"{HEAD}        self.b = self.b * 0.9\n        return self.b[:2]\n", "        self.b[...] = self.b * 0.9\n        return self.b[:2]\n", "        self.b.assign(self.b.value * 0.9)\n        return self.b.value[:2]\n"),
     Example(f"{HEAD}        old = self.b\n        self.b = x.mean(0)\n        return old\n", "        old = self.b[...]\n        self.b.set_value(jnp.mean(x, axis=0))\n        return old\n", "        old = self.b.value\n", why="bound anew"),
