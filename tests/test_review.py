@@ -13,9 +13,10 @@ import migrate
 from migrate.pipeline import convert_source, deep
 from migrate.project import convert_path
 from migrate.review import explain, words
-from migrate.review.compose import KEEP, compose
+from migrate.review.compose import compose
 from migrate.review.decisions import ACCEPTED, REJECTED, Decision, Decisions
 from migrate.review.filters import Filter, choices
+from migrate.review.marks import ABOVE, KEEP, unmarked
 from migrate.review.measured import said
 from migrate.review.pieces import group, read
 from migrate.review.project import open_review
@@ -97,8 +98,7 @@ def check_all_choices(session, seeds):
     assert session.text(file) == (converted if session.pieces else original) or not session.pieces
     session.reject(session.pieces)
     assert session.text(file, mark=False) == original or not session.pieces
-    unmarked = [line for line in session.text(file).splitlines(keepends=True) if line.strip() != KEEP]
-    assert "".join(unmarked) == original or KEEP in original or not session.pieces
+    assert unmarked(session.text(file)) == original or KEEP in original or not session.pieces
     allowed = unbound(original) | unbound(converted)
     for seed in seeds:
         lot = random.Random(seed)
@@ -137,7 +137,7 @@ def test_accepting_brings_what_is_needed_and_rejecting_takes_what_needs_it():
     outcome = s.reject([net])
     assert {s.state(p) for p in (block, net, made, layer)} == {REJECTED}
     text = s.text(s.files[0])
-    assert text.count(KEEP) >= 6 and "nnx" not in text and "rngs" not in text
+    assert text.count(KEEP) + text.count(ABOVE) >= 6 and "nnx" not in text and "rngs" not in text
 
 
 def test_a_variable_and_its_readers_move_together():
@@ -168,6 +168,32 @@ def test_names_with_two_meanings_move_together():
     user = next(p for p in s.pieces if p.line == 5)
     s.accept([user])
     assert {s.state(p) for p in s.pieces if "Conv2d" in p.hunks[0].old} == {ACCEPTED}
+
+
+def test_the_converter_respects_what_was_rejected():
+    s = session_of(MODEL)
+    s.reject([piece(s, "jnp.concatenate"), piece(s, "jax.nn.sigmoid"), piece(s, "self.scale = nnx.Param")])
+    again = convert_source(s.text(s.files[0])).code
+    assert "x = torch.cat([x, x], dim=1)  # migrate: keep" in again and "sigmoid()  # migrate: keep" in again
+    assert "nn.Parameter(torch.ones(n))  # migrate: keep" in again and "nnx.Linear" in again
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("x = torch.sin(\n    y,  # one\n)\n", "x = torch.sin(\n    y,  # one\n)  # migrate: keep\n"),
+        ("x = torch.sin(y)  # two\n", "x = torch.sin(y)  # two  # migrate: keep\n"),
+        ("x = torch.sin(y); z = torch.cos(x)\n", "x = torch.sin(y); z = torch.cos(x)  # migrate: keep\n"),
+        ("with torch.no_grad():\n    x = y + 1\n", "with torch.no_grad():  # migrate: keep\n    x = y + 1\n"),
+        ("if torch.is_tensor(y):\n    x = y\n", "# migrate: left as it was\nif torch.is_tensor(y):\n    x = y\n"),
+        ("x = torch.sin(y) + \\\n    1", "x = torch.sin(y) + \\\n    1  # migrate: keep"),
+    ],
+)
+def test_marks(old, new):
+    s = session_of("import torch\n" + old)
+    s.reject(s.pieces)
+    assert s.text(s.files[0]) == "import torch\n" + new
+    assert unmarked(new) == old
 
 
 def test_a_block_never_becomes_empty():
@@ -298,8 +324,10 @@ def test_a_folder_is_reviewed_as_one_and_written_as_convert_does(tmp_path):
         assert data == path.read_bytes(), path
     s.reject(s.pieces)
     for path, data in review.outputs(tmp_path / "none").items():
-        lines = [line for line in data.splitlines(keepends=True) if line.strip() != KEEP.encode()]
-        assert b"".join(lines) == (tmp_path / "src" / path.relative_to(tmp_path / "none")).read_bytes()
+        original = (tmp_path / "src" / path.relative_to(tmp_path / "none")).read_bytes()
+        assert unmarked(data.decode().replace("\r\n", "\n")) == original.decode().replace("\r\n", "\n") and data.count(
+            b"\r"
+        ) >= original.count(b"\r")
 
 
 def test_support_holds_what_is_still_used(tmp_path):

@@ -7,9 +7,8 @@ from migrate.review.decisions import Decision
 from migrate.review.fragments import fragment, parses
 from migrate.review.hunks import Hunk
 from migrate.review.imports import chosen_names, place_for_imports
+from migrate.review.marks import marked
 from migrate.review.pieces import FileReview
-
-KEEP = "# migrate: keep"
 
 
 class Unparsable(ValueError):
@@ -54,7 +53,7 @@ def _texts(review: FileReview, made: Mapping[str, Decision], mark: bool) -> dict
             if d is not None and d.takes:
                 texts[h] = ended(d.texts[i], h) if d.texts else h.new
             elif d is not None and mark and not p.unchanged:
-                texts[h] = marked(h, review)
+                texts[h] = marked(h)
     return texts
 
 
@@ -63,15 +62,6 @@ def ended(text: str, h: Hunk) -> str:
     if text and not text.endswith("\n") and (h.old.endswith("\n") or h.new.endswith("\n")):
         return text + "\n"
     return text
-
-
-def marked(h: Hunk, review: FileReview) -> str:
-    """The original lines below a comment that says that they are meant to stay."""
-    before = review.source.text[: h.start].rstrip("\n").rpartition("\n")[2].strip()
-    if not h.before.statements or before == KEEP:
-        return h.old
-    first = h.old[: len(h.old) - len(h.old.lstrip("\n"))]
-    return f"{first}{h.before.indent}{KEEP}\n{h.old[len(first) :]}"
 
 
 def _joined(review: FileReview, texts: Mapping[Hunk, str]) -> str:
