@@ -20,6 +20,11 @@ WALKS = frozenset({"named_parameters", "named_buffers", "named_children", "named
 CONTAINER_CLASSES = ("torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict")
 
 
+EINOPS = {
+    **{n: TENSOR for n in ("rearrange", "repeat", "reduce", "einsum")}, "pack": Kind("tuple", items=(TENSOR, Kind("list", item=SHAPE))), "unpack": Kind("list", item=TENSOR),
+}
+
+
 def call(inf: Inference, frame: Frame, node: ast.Call) -> Kind:
     """The kind of a call's result."""
     callee = evaluate(inf, frame, node.func)
@@ -265,7 +270,7 @@ def _imported(inf: Inference, frame: Frame, node: ast.Call, name: str, args: lis
             return Kind("factory", ref=refs(inner))
         return inner
     if name.startswith("einops."):
-        return TENSOR if last in ("rearrange", "repeat", "reduce", "einsum") else UNKNOWN
+        return EINOPS.get(last, UNKNOWN)
     if name.startswith("torch."):
         return UNKNOWN
     return UNKNOWN
