@@ -78,3 +78,12 @@ def test_names_looked_up_in_globals(tmp_path: Path) -> None:
     migrate.convert_path(tmp_path / "main.py", tmp_path / "out")
     assert "class Act" in (tmp_path / "out" / "acts.py").read_text()
     assert "build(get('Act'), 3, rngs=rngs)" in (tmp_path / "out" / "main.py").read_text()
+
+
+def test_names_from_star_imports_of_other_libraries(tmp_path: Path) -> None:
+    (tmp_path / "names.py").write_text("from colorsys import *\n")
+    (tmp_path / "parts.py").write_text("from names import *\n\n\nclass Shade:\n    def to(self, *c):\n        return rgb_to_hsv(*c)\n")
+    (tmp_path / "main.py").write_text("from parts import Shade\n\nprint(Shade)\n")
+    migrate.convert_path(tmp_path / "main.py", tmp_path / "out")
+    assert "from names import *" in (tmp_path / "out" / "parts.py").read_text()
+    assert "from colorsys import *" in (tmp_path / "out" / "names.py").read_text()

@@ -157,6 +157,8 @@ def narrow(inf: Inference, frame: Frame, test: ast.expr, holds: bool) -> None:
         case ast.BoolOp(op=ast.Or()) if not holds:
             for v in test.values:
                 narrow(inf, frame, v, False)
+        case ast.BoolOp(op=ast.Or()):
+            _one_of(inf, frame, test)
         case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
             kind = frame.lookup(name)
             if kind is not None:
@@ -175,6 +177,20 @@ def narrow(inf: Inference, frame: Frame, test: ast.expr, holds: bool) -> None:
                 frame.env[name] = kind
         case ast.Call(args=[ast.Name(id=name)], func=func) if holds and inf.resolve(frame.file, func) == "torch.is_tensor":
             frame.env[name] = TENSOR
+
+
+def _one_of(inf: Inference, frame: Frame, test: ast.BoolOp) -> None:
+    """`isinstance(m, A) or isinstance(m, B)`: a name that each part tells something of is one of what they say."""
+    before, found = frame.env, []
+    for v in test.values:
+        frame.env = dict(before)
+        narrow(inf, frame, v, True)
+        found.append(frame.env)
+    frame.env = before
+    for name in {n for env in found for n in env}:
+        kinds = [env[name] for env in found if name in env and env[name] != before.get(name)]
+        if len(kinds) == len(found) and all(k.tag == kinds[0].tag for k in kinds):
+            frame.env[name] = join_all(kinds)
 
 
 def _return(inf: Inference, frame: Frame, s: ast.Return) -> None:

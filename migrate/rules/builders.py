@@ -136,7 +136,8 @@ class Builders:
         """Whether a call draws random numbers."""
         row = self.unit.resolve(f.file, call.func)
         receiver = None
-        if not isinstance(row, Row) and isinstance(call.func, ast.Attribute) and self.inf.of(call.func.value).is_tensor:
+        held = self.inf.of(call.func.value) if isinstance(call.func, ast.Attribute) else None
+        if not isinstance(row, Row) and isinstance(call.func, ast.Attribute) and held is not None and (held.is_tensor or held.is_unknown and call.func.attr.endswith("_")):
             row, receiver = self.unit.table.by_method.get(call.func.attr), call.func.value
         if not isinstance(row, Row) or row.kind != "function" or not any("rngs" in v.to for v in row.for_target(self.target.name)):
             return False
@@ -167,7 +168,7 @@ class Builders:
                 return "pass"
             return "build" if "pass" in ways else ""
         if kind.tag == "factory":
-            return "pass"
+            return "build" if kind.optional and not kind.sure else "pass"
         if kind.tag == "unknown" and call is not None and self._may_build(call):
             return "build"
         return ""

@@ -14,6 +14,7 @@ Visit = Callable[[Context, Any], None]
 RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.If: (branching.visit,),
     ast.While: (branching.visit,),
+    ast.Assert: (branching.visit_assert,),
     ast.IfExp: (branching.visit,),
     ast.With: (gradients.visit_with, noise.visit_with),
     ast.AsyncWith: (gradients.visit_with, noise.visit_with),

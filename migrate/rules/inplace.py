@@ -100,7 +100,16 @@ def _assigned(ctx: Context, e: Emitter, target: ast.expr, value: Piece, how: str
         return write(ctx, e, target, value).text
     if isinstance(target, ast.Name) and kind.variable:
         return state.fill(ctx, ctx.target.write, v=Piece(target.id), x=value).text
+    if _of_unknown_layer(ctx, target) and isinstance(target, ast.Attribute):
+        owner = e.piece(target.value).text
+        return f"{ctx.name('set_torch_weight')}({owner}, {value.text})" if target.attr == "weight" else f"{ctx.name('bias_of')}({owner})[...] = {value.text}"
     return f"{plain(ctx, e, target)} = {value.text}"
+
+
+def _of_unknown_layer(ctx: Context, node: ast.expr) -> bool:
+    """`m.weight` of what may be any layer; the target's layers keep theirs in variables."""
+    known = isinstance(node, ast.Attribute) and node.attr in ("weight", "bias") and "set_torch_weight" in ctx.support
+    return known and isinstance(node, ast.Attribute) and ctx.kind(node).is_unknown and ctx.kind(node.value).is_unknown and ctx.resolve(node) is None and not ctx.is_self(node.value)
 
 
 def plain(ctx: Context, e: Emitter, node: ast.expr) -> str:
@@ -110,7 +119,7 @@ def plain(ctx: Context, e: Emitter, node: ast.expr) -> str:
 
 def read(ctx: Context, e: Emitter, node: ast.expr) -> Piece:
     """The array that a target holds."""
-    if isinstance(node, ast.Attribute) and node.attr == "data" and ctx.kind(node.value).is_tensor:
+    if isinstance(node, ast.Attribute) and node.attr == "data" and (ctx.kind(node.value).is_tensor or _of_unknown_layer(ctx, node.value)):
         return read(ctx, e, node.value)
     if isinstance(node, ast.Attribute) and ctx.kind(node).variable:
         return state.array(ctx, e, node)
@@ -425,6 +434,10 @@ def visit_index(ctx: Context, node: ast.Subscript) -> None:
 
 
 EXAMPLES = (
+    Example(
+        "def init(m, std):\n    m.weight.data.normal_(0.0, std)\n    m.bias.data.zero_()\n",
+        "    set_torch_weight(m, std * jax.random.normal(rngs(), torch_weight(m).shape, torch_weight(m).dtype))\n    bias_of(m)[...] = ", "def init(m, std):\n", why="any layer",
+    ),
     Example(
         "class Net(nn.Module):\n    def forward(self, x):\n        for i in range(2):\n            x[i] = torch.relu(x[i])\n        return x\n",
         jax="            x = set_item(x, i, jax.nn.relu(x[i]))\n", why="a list or a tensor",

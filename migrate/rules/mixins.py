@@ -1,4 +1,4 @@
-"""Bases that only store PyTorch models on a hub go: they build their objects in a way that the target's modules do not know.
+"""Bases that only store PyTorch models on a hub go, and metaclasses: they build their objects in a way that the target's modules do not know.
 
 Converted: `class Net(nn.Module, PyTorchModelHubMixin, tags=["a"])`, `super().__new__(cls, *args, **kwargs)` of a module.
 Unchanged: any other base, `__new__` of a class that is no module.
@@ -11,6 +11,7 @@ from migrate.rules.example import Example
 from migrate.source.modules import ClassInfo
 
 RULE = "mixins"
+ABSTRACT = ("abc.ABCMeta",)
 NAMES = ("ModelHubMixin", "PyTorchModelHubMixin")
 HUBS = frozenset(f"huggingface_hub{module}.{name}" for name in NAMES for module in ("", ".hub_mixin"))
 
@@ -24,10 +25,13 @@ def visit_class(ctx: Context, node: ast.ClassDef) -> None:
             ctx.removed.update(ast.walk(b))
         else:
             ctx.edit(b, lambda e: Piece("object"), RULE, why="hub")
-    if not held:
-        return
+    info = ctx.file.by_node.get(node)
+    is_module = isinstance(info, ClassInfo) and info.is_module
     for k in node.keywords:
-        if k.arg != "metaclass":
+        metaclass = k.arg == "metaclass" and is_module and ctx.dotted(k.value) not in ABSTRACT
+        if metaclass:
+            ctx.report("MIG201", k, f"metaclass={ctx.source.segment(k.value)}: left out, as the target's modules have one of their own")
+        if metaclass or held and k.arg != "metaclass":
             last = max(ctx.source.end(a) for a in [*node.bases, *node.keywords] if ctx.source.end(a) <= ctx.source.start(k))
             ctx.plan.replace(last, ctx.source.end(k), "", RULE)
             ctx.removed.update(ast.walk(k))
@@ -58,5 +62,7 @@ EXAMPLES = (
     Example("class Net(nn.Module):\n    def __new__(cls, *args, **kwargs):\n        return super().__new__(cls, *args, **kwargs)\n", jax="        return super().__new__(cls)\n"),
     Example("import huggingface_hub as hub\n\n\nclass Mixin(hub.ModelHubMixin):\n    n = 3\n", jax="class Mixin(object):\n"),
     Example("class Plain:\n    def __new__(cls, *args, **kwargs):\n        return super().__new__(cls, *args, **kwargs)\n"),
+    Example("class Meta(type):\n    pass\n\n\nclass Net(nn.Module, metaclass=Meta):\n    n = 3\n", "class Net(nnx.Module):\n", "class Net(Module):\n", why="reported"),
+    Example("class Meta(type):\n    pass\n\n\nclass Plain(metaclass=Meta):\n    n = 3\n"),
     Example("class Mixin:\n    n = 3\n\n\nclass Other(Mixin):\n    m = 4\n"),
 )

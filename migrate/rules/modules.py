@@ -223,6 +223,9 @@ def _stream_member(ctx: Context, c: ClassInfo) -> None:
     if _one_liner(ctx, init.node):
         ctx.plan.insert(ctx.source.start(init.node.body[0]), f"{text}; ", RULE)
         return
+    if call is not None and call in ctx.removed:
+        ctx.plan.insert(ctx.source.line_start(ctx.source.start(call)), f"{ctx.source.indent(call)}{text}\n", RULE, order=1)
+        return
     if call is not None:
         end = ctx.source.line_end(ctx.source.end(call))
         ctx.plan.insert(end, f"{ctx.source.indent(call)}{text}\n", RULE, order=1)
@@ -382,6 +385,10 @@ EXAMPLES = (
     Example(
         "class Mixin:\n    def __init__(self):\n        super().__init__()\n\n\nclass Net(Mixin, nn.Module):\n    def __init__(self):\n        super().__init__()\n",
         "class Net(Mixin, nnx.Module):\n    def __init__(self, *, rngs: nnx.Rngs):\n        super().__init__()\n", "class Net(Mixin, Module):\n    def __init__(self):\n        super().__init__()\n",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n\n        self.n = 3\n\n    def forward(self, x):\n        return x + torch.randn(3)\n",
+        "    def __init__(self, *, rngs: nnx.Rngs):\n        self.rngs = rngs.fork()\n        self.n = 3\n", "        super().__init__()\n        self.rngs = Rngs()\n\n        self.n = 3\n", why="a stream, and a blank line after what goes",
     ),
     Example("class Net(nn.Module):\n    async def forward(self, x): return x\n", "    async def __call__(self, x): return x\n", "    async def call(self, x): return x\n"),
     Example("class Plain:\n    def forward(self, x):\n        return x\n\n    def go(self):\n        return self.forward(3)\n"),

@@ -7,7 +7,7 @@ Refused: a buffer whose name is not known and whose module is not `self`.
 import ast
 
 from migrate.context import Context
-from migrate.edits import TERNARY, Emitter, Piece, piece, required
+from migrate.edits import OR, TERNARY, Emitter, Piece, piece, required
 from migrate.infer.kinds import Kind, refs
 from migrate.rules.example import Example
 from migrate.rules.layers import qualified
@@ -89,6 +89,11 @@ def _register(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
             made = held if not ctx.target.wraps_static else fill(ctx, ctx.target.wraps_static, x=held)
         elif optional and is_buffer and isinstance(value, ast.Name):
             made = Piece(f"{fill(ctx, template, x=held).text} if {held.text} is not None else None", 3)
+        elif is_buffer and isinstance(value, ast.IfExp) and any(isinstance(v, ast.Constant) and v.value is None for v in (value.body, value.orelse)):
+            parts = [e.piece(v).text if isinstance(v, ast.Constant) and v.value is None else fill(ctx, template, x=e.piece(v)).text for v in (value.body, value.orelse)]
+            made = Piece(f"{parts[0]} if {e.piece(value.test).at(OR)} else {parts[1]}", TERNARY)
+        elif optional and is_buffer:
+            made = Piece(f"{fill(ctx, template, x=Piece('held')).text} if (held := {held.text}) is not None else None", TERNARY)
         else:
             made = fill(ctx, template, x=held)
         owner = e.piece(func.value).at(17)
@@ -336,6 +341,10 @@ EXAMPLES = (
         "        set_torch_weight(m, 0.01 * jax.random.normal(rngs(), torch_weight(m).shape, torch_weight(m).dtype))\n", "        m.weight.assign(", why="layers that keep their weights in different layouts",
     ),
     Example("def f(m: nn.Module):\n    return m.weight.shape[0], m.bias.shape\n", "    return torch_weight(m).shape[0], bias_of(m).shape\n", "    return m.weight.shape[0], m.bias.shape\n", why="which layer it is shows at run time only"),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.register_buffer('mask', torch.ones(n) if n > 1 else None)\n",
+        "        self.mask = Buffer(jnp.ones(n)) if n > 1 else None\n", "        self.mask = Buffer(jnp.ones(n)) if n > 1 else None\n", why="a buffer that may be None",
+    ),
     Example("class Plain:\n    def __init__(self):\n        self.w = 3\n        self.b = [1]\n\n    def go(self):\n        self.b = self.b * 2\n        return self.w\n"),
     Example("def f(layer, name):\n    layer.register_buffer(name, None)\n"),
     Example("class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.w = nn.Parameter()\n", refused="MIG302"),

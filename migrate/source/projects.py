@@ -1,5 +1,6 @@
 """Finds the local modules that a file reaches, and which of their definitions are needed."""
 import ast
+import builtins
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -166,6 +167,11 @@ class Reach:
                 module.kept.update(s for s in module.tree.body if any(module.absolute(x.module, x.level) == star for x in _stars(s)))
                 return True
         if self.get(f"{module.name}.{name}") is not None:
+            return True
+        foreign = {star for star in module.stars if self.get(star) is None and not star.startswith("torch")}
+        if foreign and not hasattr(builtins, name):  # it may come from there
+            module.needed.add(name)
+            module.kept.update(s for s in module.tree.body if any(module.absolute(x.module, x.level) in foreign for x in _stars(s)))
             return True
         if "__getattr__" in module.binders:
             self.need(module, "__getattr__")

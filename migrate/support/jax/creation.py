@@ -1,4 +1,5 @@
 """What is known only at run time: whether a target is a dtype, whether a condition holds."""
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -10,8 +11,8 @@ def to(input, target):
 
 
 def check(condition, message=None):
-    """Raises unless the condition holds; `message` is a text or makes one."""
-    assert condition, message() if callable(message) else message
+    """Raises unless the condition holds; `message` is a text or makes one. While tracing, no value is known and nothing is checked."""
+    assert isinstance(condition, jax.core.Tracer) or condition, message() if callable(message) else message
 
 
 def float_tensor(data):
