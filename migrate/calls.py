@@ -337,7 +337,7 @@ class Filler:
             return ", ".join(_item(emitter, a) for a in given)
         if self.variant.cast.get(name) == "splice":  # the target takes no sequence here
             if isinstance(given, (ast.Tuple, ast.List)):
-                return ", ".join(emitter.piece(a).at(LAMBDA) for a in given.elts)
+                return ", ".join(_item(emitter, a) for a in given.elts)
             return f"*{emitter.piece(given).at(BITOR)}"
         return emitter.piece(given).at(LAMBDA)
 

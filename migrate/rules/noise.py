@@ -9,6 +9,7 @@ from migrate.context import Context
 from migrate.edits import Piece
 from migrate.rules.example import Example
 from migrate.rules.modules import remove_statement
+from migrate.source.modules import FunctionInfo
 from migrate.tables import Row
 
 RULE = "noise"
@@ -99,10 +100,19 @@ def visit_decorators(ctx: Context, node: ast.FunctionDef | ast.AsyncFunctionDef 
     """Decorators of compilation and gradient modes go."""
     src = ctx.source
     for d in node.decorator_list:
-        if _name(ctx, d) in DECORATORS:
+        if _name(ctx, d) in DECORATORS or _name(ctx, d) == "abc.abstractmethod" and _not_abstract(ctx, node):
             ctx.removed.update(ast.walk(d))
             start = src.text.rindex("@", 0, src.start(d))
             ctx.plan.replace(src.line_start(start), src.line_end(src.end(d)), "", RULE)
+
+
+def _not_abstract(ctx: Context, node: ast.AST) -> bool:
+    """A method of a module that is no abstract base class: the decorator says nothing in PyTorch, and forbids making one where modules are such classes."""
+    info = ctx.file.by_node.get(node)
+    owner = info.owner if isinstance(info, FunctionInfo) else None
+    if owner is None or not owner.is_module or not ctx.target.wraps_static:
+        return False
+    return not any(b in ("abc.ABC", "typing.Protocol") for b in owner.foreign()) and not any(k.arg == "metaclass" for c in owner.mro() for k in c.node.keywords)
 
 
 def visit_expr(ctx: Context, node: ast.Expr) -> None:
@@ -126,8 +136,12 @@ def _logs(ctx: Context, node: ast.Call) -> bool:
 
 
 def visit_assign(ctx: Context, node: ast.Assign) -> None:
-    """`torch.backends.cudnn.benchmark = True`."""
-    if all(isinstance(t, ast.Attribute) and ctx.dotted(t).startswith(FLAGS) for t in node.targets):
+    """`torch.backends.cudnn.benchmark = True`, `p.requires_grad = False`."""
+    target = node.targets[0]
+    if len(node.targets) == 1 and isinstance(target, ast.Attribute) and target.attr == "requires_grad" and (ctx.kind(target.value).is_tensor or ctx.kind(target.value).is_unknown):
+        ctx.report("MIG201", node, "what is trained is told to the optimizer in JAX; nothing is frozen here")
+        remove_statement(ctx, node, RULE)
+    elif all(isinstance(t, ast.Attribute) and ctx.dotted(t).startswith(FLAGS) for t in node.targets):
         remove_statement(ctx, node, RULE)
 
 
@@ -167,6 +181,11 @@ EXAMPLES = (
     Example("def f(net: nn.Module):\n    net.to('cuda')\n    return torch.compile(net.cpu())\n", jax="    return net\n"),
     Example("class Net(nn.Module):\n    @torch.jit.export\n    def other(self, x):\n        return x\n", jax="    def other(self, x):\n        return x\n"),
     Example("class Net(nn.Module):\n    def training_step(self, batch):\n        loss = batch.mean()\n        self.log('loss', loss)\n        return loss\n", jax="        loss = jnp.mean(batch)\n        return loss\n"),
+    Example("class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = nn.Linear(3, 3)\n        self.a.weight.requires_grad = False\n        for p in self.parameters():\n            p.requires_grad = False\n", jax="        for p in parameters(self):\n            pass\n"),
+    Example(
+        "from abc import ABC, abstractmethod\n\n\nclass Net(nn.Module):\n    @abstractmethod\n    def a(self):\n        pass\n\n\nclass Base(nn.Module, ABC):\n    @abstractmethod\n    def b(self):\n        pass\n",
+        "        pass\n\n    def a(self):\n        pass\n\n\nclass Base(nnx.Module, ABC):\n", "    @abstractmethod\n    def a(self):\n", why="abstract in PyTorch only where a class is an ABC",
+    ),
     Example("def f(path):\n    with open(path) as g:\n        return g.read()\n"),
     Example("def cache(f):\n    return f\n\n\n@cache\ndef g():\n    return 1\n"),
 )

@@ -35,7 +35,7 @@ def _wrap(ctx: Context, node: ast.stmt, target: ast.Attribute, value: ast.expr) 
     if owner is None or not owner.is_module or not ctx.is_self(target.value):
         return
     kind = ctx.kind(value)
-    if _holds_data(kind) or kind.tag in STATIC and _data_elsewhere(ctx, owner, target, kind.tag == "none"):
+    if _holds_data(kind) or (kind.tag in STATIC or kind.optional and isinstance(value, ast.Name)) and _data_elsewhere(ctx, owner, target, kind.tag == "none"):
         if ctx.owned(value) and kind.tag == "dict":
             return
         inner = ctx.plan.nodes.pop(value, None)
@@ -48,13 +48,18 @@ def _wrap(ctx: Context, node: ast.stmt, target: ast.Attribute, value: ast.expr) 
         ctx.edit(value, build, RULE)
 
 
+def _below(ctx: Context, owner: ClassInfo) -> list[ClassInfo]:
+    direct = ctx.unit.subclasses.get(owner, ())
+    return [c for s in direct for c in (s, *_below(ctx, s))]
+
+
 def _holds_data(kind: Kind) -> bool:
     """A list, tuple or dict of modules or tensors."""
     return kind.tag in ("list", "tuple", "dict") and kind.items != () and kind.element.tag in ("module", "tensor")
 
 
 def _data_elsewhere(ctx: Context, owner: ClassInfo, target: ast.Attribute, is_none: bool) -> bool:
-    for c in [*owner.mro(), *ctx.unit.subclasses.get(owner, ())]:
+    for c in [*owner.mro(), *_below(ctx, owner)]:
         for a in c.attributes.get(target.attr, ()):
             kind = ctx.inf.kinds.get(a.target, Kind("unknown"))
             if a.target is not target and (kind.tag in ("module", "tensor") or _holds_data(kind) or kind.is_unknown and is_none and a.value is not None):
@@ -67,6 +72,10 @@ EXAMPLES = (
     Example(
         f"{HEAD}        if norm:\n            self.norm = nn.Linear(3, 3)\n        else:\n            self.norm = None\n",
         "            self.norm = nnx.Linear(3, 3, rngs=rngs)\n        else:\n            self.norm = nnx.data(None)\n", "            self.norm = None\n",
+    ),
+    Example(
+        "class Base(nn.Module):\n    def __init__(self, head: Optional[nn.Module] = None):\n        super().__init__()\n        self.head = head\n\n\nclass Net(Base):\n    def __init__(self):\n        super().__init__()\n        self.head = nn.Linear(3, 3)\n",
+        "        self.head = nnx.data(head)\n", "        self.head = head\n", why="a parameter that may be None, and a layer in a subclass",
     ),
     Example(f"{HEAD}        self.taps = [torch.zeros(3), torch.ones(3)]\n", "        self.taps = nnx.data([jnp.zeros((3,)), jnp.ones((3,))])\n", "        self.taps = [jnp.zeros((3,)), jnp.ones((3,))]\n"),
     Example(
