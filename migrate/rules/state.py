@@ -93,7 +93,8 @@ def _register(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
             parts = [e.piece(v).text if isinstance(v, ast.Constant) and v.value is None else fill(ctx, template, x=e.piece(v)).text for v in (value.body, value.orelse)]
             made = Piece(f"{parts[0]} if {e.piece(value.test).at(OR)} else {parts[1]}", TERNARY)
         elif optional and is_buffer:
-            made = Piece(f"{fill(ctx, template, x=Piece('held')).text} if (held := {held.text}) is not None else None", TERNARY)
+            local = ctx.new_name("held")
+            made = Piece(f"{fill(ctx, template, x=Piece(local)).text} if ({local} := {held.text}) is not None else None", TERNARY)
         else:
             made = fill(ctx, template, x=held)
         owner = e.piece(func.value).at(17)
