@@ -35,7 +35,7 @@ def _wrap(ctx: Context, node: ast.stmt, target: ast.Attribute, value: ast.expr) 
     if owner is None or not owner.is_module or not ctx.is_self(target.value):
         return
     kind = ctx.kind(value)
-    if _holds_data(kind) or (kind.tag in STATIC or kind.optional and isinstance(value, ast.Name)) and _data_elsewhere(ctx, owner, target, kind.tag == "none"):
+    if _holds_data(kind) or kind.items == () and kind.tag in ("list", "dict") and (_stated(ctx, node) or _filled(ctx, owner, target.attr)) or (kind.tag in STATIC or kind.optional and isinstance(value, ast.Name)) and _data_elsewhere(ctx, owner, target, kind.tag == "none"):
         if ctx.owned(value) and kind.tag == "dict":
             return
         inner = ctx.plan.nodes.pop(value, None)
@@ -46,6 +46,29 @@ def _wrap(ctx: Context, node: ast.stmt, target: ast.Attribute, value: ast.expr) 
 
         ctx.shared["wrapped"] = ctx.shared.get("wrapped", set()) | {value}
         ctx.edit(value, build, RULE)
+
+
+def _stated(ctx: Context, node: ast.stmt) -> bool:
+    """Whether the annotation of an empty container says that it will hold tensors or modules."""
+    inner = node.annotation.slice if isinstance(node, ast.AnnAssign) and isinstance(node.annotation, ast.Subscript) else None
+    return inner is not None and any(ctx.inf.annotation(ctx.file, n).tag in ("tensor", "module") for n in ast.walk(inner) if isinstance(n, (ast.Name, ast.Attribute)))
+
+
+def _filled(ctx: Context, owner: ClassInfo, name: str) -> bool:
+    """Whether a method puts tensors or modules into a container: `self.taps[key] = x`, `self.taps.append(x)`."""
+    for c in [*owner.mro(), *_below(ctx, owner)]:
+        for method in c.methods.values():
+            for n in ast.walk(method.node):
+                match n:
+                    case ast.Assign(targets=[ast.Subscript(value=ast.Attribute(value=ast.Name(id=holder), attr=attr))], value=value):
+                        pass
+                    case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=holder), attr=attr), attr="append" | "insert"), args=[*_, value]):
+                        pass
+                    case _:
+                        continue
+                if attr == name and holder == method.self_name and ctx.inf.of(value).tag in ("tensor", "module"):
+                    return True
+    return False
 
 
 def _below(ctx: Context, owner: ClassInfo) -> list[ClassInfo]:
@@ -77,6 +100,8 @@ EXAMPLES = (
         "class Base(nn.Module):\n    def __init__(self, head: Optional[nn.Module] = None):\n        super().__init__()\n        self.head = head\n\n\nclass Net(Base):\n    def __init__(self):\n        super().__init__()\n        self.head = nn.Linear(3, 3)\n",
         "        self.head = nnx.data(head)\n", "        self.head = head\n", why="a parameter that may be None, and a layer in a subclass",
     ),
+    Example(f"{HEAD}        self.taps: dict[str, torch.Tensor] = {{}}\n", "        self.taps: dict[str, jax.Array] = nnx.data({})\n", "        self.taps: dict[str, jax.Array] = {}\n"),
+    Example(f"{HEAD}        self.taps, self.n = 3, 4\n        self.taps = []\n\n    def forward(self, x):\n        self.taps.append(x)\n        return x\n", "        self.taps = nnx.data([])\n", "        self.taps = []\n", why="filled later"),
     Example(f"{HEAD}        self.taps = [torch.zeros(3), torch.ones(3)]\n", "        self.taps = nnx.data([jnp.zeros((3,)), jnp.ones((3,))])\n", "        self.taps = [jnp.zeros((3,)), jnp.ones((3,))]\n"),
     Example(
         "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.cache = None\n        self.count = 0\n\n    def forward(self, x):\n        self.cache = x\n        return x\n",
