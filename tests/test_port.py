@@ -23,6 +23,7 @@ from migrate.port.scan import Scan
 from migrate.port.store import Store, keep, load
 from migrate.port.work import Here
 from migrate.project import convert_path
+from migrate.support.extract import _import_order
 
 
 def silent(what, done, total):
@@ -299,3 +300,8 @@ def test_a_folder_is_converted_the_same_by_any_number_of_processes(project, tmp_
     (project / "one/use.py").write_text("from two.net import Net\n")
     mixed = convert_path(project / "one", tmp_path / "c", roots=[project])
     assert (tmp_path / "c/two/net.py").exists() and len(mixed.files) > len(one.files), "modules from elsewhere are converted with the folder"
+
+
+def test_imports_of_a_support_module_have_one_order():
+    lines = ["from functools import partial", "from functools import cache", "import math", "from flax import nnx"]
+    assert len({_import_order(line) for line in lines}) == len(lines)

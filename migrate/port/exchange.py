@@ -20,6 +20,7 @@ class Exchanged:
         self.every = Facts()
         for s in plan.scans.values():
             self.every |= s.facts
+        self._swaps = any(s.swaps for s in plan.scans.values())
         self._opening: set[str] = set()  # the files that were seen where a Sequential is opened
         self._swapping: set[str] = set()
 
@@ -42,6 +43,16 @@ class Exchanged:
             return Facts(imported_names=imported)
         stored = {a for s in scans for a in s.attributes}
         texts = self.every.texts if any(s.looks_up for s in scans) or not scans else frozenset()
+        if part.cut:  # what the other parts open is not worth a second conversion of a large package: the careful form holds for all of it
+            return Facts(
+                self.every.tested_layers,
+                self.every.opened_attributes & stored,
+                imported,
+                True,
+                self.every.hooked_layers,
+                self._swaps,
+                texts,
+            )
         opened, swapped = not self._opening.isdisjoint(part.files), not self._swapping.isdisjoint(part.files)
         return Facts(
             self.every.tested_layers, self.every.opened_attributes & stored, imported, opened, self.every.hooked_layers, swapped, texts

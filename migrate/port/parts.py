@@ -19,6 +19,7 @@ class Part:
     root: str
     files: tuple[str, ...]
     lines: int
+    cut: bool = False  # from something larger
 
 
 def divide(found: Layout, scans: Mapping[str, Scan], chosen: Iterable[str], most: int = MOST) -> list[Part]:
@@ -98,4 +99,4 @@ def _cut(root: str, files: list[str], scans: Mapping[str, Scan], most: int) -> l
             lines.append(0)
         parts[-1].append(p)
         lines[-1] += scans[p].lines
-    return [Part(root, tuple(f), n) for f, n in zip(parts, lines, strict=True)]
+    return [Part(root, tuple(f), n, len(parts) > 1) for f, n in zip(parts, lines, strict=True)]

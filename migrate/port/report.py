@@ -57,7 +57,8 @@ def report(
         },
         "minutes": sum(e["minutes"] for e in entries),
     }
-    ranked = [e["path"] for e in sorted(entries, key=lambda e: (-e["minutes"], e["path"])) if e["minutes"]]
+    work = sorted((e for e in entries if e["minutes"]), key=lambda e: (-e["minutes"], e["path"]))
+    ranked = [{"path": e["path"], "minutes": e["minutes"]} for e in work]
     return {
         "version": 1,
         "project": project,

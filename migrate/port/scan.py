@@ -21,6 +21,7 @@ class Scan:
     facts: Facts = field(default_factory=Facts)
     attributes: tuple[str, ...] = ()  # that the file assigns
     looks_up: bool = False  # whether it uses getattr
+    swaps: bool = False  # whether it reaches for attributes by computed names
     error: str = ""
 
 
@@ -45,7 +46,12 @@ def scan(path: Path, module: str, table: Table) -> Scan:
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             stored.add(node.attr)
     looks_up = any(isinstance(n, ast.Name) and n.id in ("getattr", "hasattr") for n in source.nodes)
-    return Scan(lines, tuple(sorted(imports - {""})), written(unit), tuple(sorted(stored)), looks_up)
+    return Scan(lines, tuple(sorted(imports - {""})), written(unit), tuple(sorted(stored)), looks_up, any(map(_swaps, source.nodes)))
+
+
+def _swaps(node: ast.AST) -> bool:
+    named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("setattr", "getattr", "delattr") and len(node.args) > 1
+    return named and not isinstance(node.args[1], ast.Constant)  # type: ignore[attr-defined]
 
 
 def pack(s: Scan) -> dict[str, Any]:

@@ -154,9 +154,9 @@ def _standard(statement: str) -> bool:
     return statement.split()[1].partition(".")[0] not in ("jax", "flax", "keras", "numpy", "einops", "optax")
 
 
-def _import_order(statement: str) -> tuple[bool, str, bool]:
+def _import_order(statement: str) -> tuple[bool, str, str]:
     words = statement.split()
-    return words[0] == "from", words[1], False
+    return words[0] == "from", words[1], statement
 
 
 @cache

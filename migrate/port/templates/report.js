@@ -8,10 +8,9 @@ function make(tag, cls, text) {
   return e;
 }
 const count = (f, s) => f.diagnostics.reduce((n, d) => n + (d.severity === s), 0);
-const rows = data.files.map((f) => {
+function draw(f, errors, warnings) {
   const e = make("details", "file");
   const head = make("summary");
-  const errors = count(f, "error"), warnings = count(f, "warning");
   head.append(make("span", "path", f.path), make("span", f.status, f.why ? `${f.status} (${f.why})` : f.status),
     make("span", "n" + (errors ? " error" : " dim"), errors ? `${errors} left` : ""),
     make("span", "n" + (warnings ? " warning" : " dim"), warnings ? `${warnings} warned` : ""),
@@ -31,15 +30,26 @@ const rows = data.files.map((f) => {
     if (!list.childElementCount) list.append(make("li", "dim", "nothing to tell"));
     e.append(list);
   });
-  const words = (f.path + " " + f.diagnostics.map((d) => d.code + " " + d.message).join(" ")).toLowerCase();
-  return { f, e, errors, warnings, words };
-});
+  return e;
+}
+const rows = data.files.map((f) => ({
+  f, e: null, errors: count(f, "error"), warnings: count(f, "warning"),
+  words: (f.path + " " + f.diagnostics.map((d) => d.code + " " + d.message).join(" ")).toLowerCase(),
+}));
+const element = (r) => r.e || (r.e = draw(r.f, r.errors, r.warnings));
+const page = 200;  // rows that are drawn at a time; more as they come into sight
+let rest = [];
+function more() {
+  get("list").append(...rest.splice(0, page).map(element));
+}
+new IntersectionObserver((seen) => { if (seen.some((s) => s.isIntersecting)) more(); }, { rootMargin: "800px" }).observe(get("end"));
 function show() {
   const text = get("text").value.toLowerCase(), status = get("status").value, severity = get("severity").value, order = get("order").value;
   const chosen = rows.filter((r) => (!text || r.words.includes(text)) && (!status || r.f.status === status) &&
     (!severity || (severity === "error" ? r.errors : r.warnings)));
   if (order !== "path") chosen.sort((a, b) => (b.f[order] || 0) - (a.f[order] || 0));
-  get("list").replaceChildren(...chosen.map((r) => r.e));
+  rest = chosen.slice(page);
+  get("list").replaceChildren(...chosen.slice(0, page).map(element));
   get("count").textContent = `${chosen.length} of ${rows.length}`;
 }
 let waiting = 0;
@@ -48,6 +58,6 @@ for (const a of document.querySelectorAll("[data-code], [data-path]")) a.addEven
   get("text").value = (a.dataset.code || a.dataset.path).toLowerCase();
   get("status").value = get("severity").value = "";
   show();
-  if (a.dataset.path) { const r = rows.find((r) => r.f.path === a.dataset.path); if (r) r.e.open = true; }
+  if (a.dataset.path) { const r = rows.find((r) => r.f.path === a.dataset.path); if (r) element(r).open = true; }
 });
 show();
