@@ -87,3 +87,16 @@ def test_names_from_star_imports_of_other_libraries(tmp_path: Path) -> None:
     migrate.convert_path(tmp_path / "main.py", tmp_path / "out")
     assert "from names import *" in (tmp_path / "out" / "parts.py").read_text()
     assert "from colorsys import *" in (tmp_path / "out" / "names.py").read_text()
+
+
+def test_what_registers_a_class_at_import_is_kept(tmp_path: Path) -> None:
+    """`register("conv", Conv)` at the top of a module runs when it is imported; other calls there may go."""
+    (tmp_path / "table.py").write_text("TABLE = {}\n\n\ndef register(name, made):\n    TABLE[name] = made\n\n\ndef note(name):\n    print(name)\n")
+    (tmp_path / "blocks.py").write_text(
+        "from torch import nn\nfrom table import note, register\n\n\nclass Conv(nn.Module):\n    def forward(self, x):\n        return x\n\n\nregister('conv', Conv)\nnote('conv')\n\n\ndef size():\n    return 3\n"
+    )
+    (tmp_path / "model.py").write_text("from blocks import size\nfrom table import TABLE\n\n\ndef make():\n    return TABLE['conv'](), size()\n")
+    found = migrate.convert_path(tmp_path / "model.py", tmp_path / "out")
+    code = {p.name: c.code for p, c in found.files.items()}
+    assert "register('conv', Conv)" in code["blocks.py"] and "class Conv(nnx.Module)" in code["blocks.py"]
+    assert "note('conv')" not in code["blocks.py"]

@@ -18,8 +18,15 @@ STATIC = frozenset({"none", "int", "float", "bool", "number", "str", "function",
 
 def visit_assign(ctx: Context, node: ast.Assign) -> None:
     """`self.x = value`."""
-    if len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
-        _wrap(ctx, node, node.targets[0], node.value)
+    if len(node.targets) != 1:
+        return
+    target, value = node.targets[0], node.value
+    if isinstance(target, ast.Attribute):
+        _wrap(ctx, node, target, value)
+    elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        for t, v in zip(target.elts, value.elts, strict=True):
+            if isinstance(t, ast.Attribute):
+                _wrap(ctx, node, t, v)
 
 
 def visit_annassign(ctx: Context, node: ast.AnnAssign) -> None:
@@ -110,6 +117,9 @@ EXAMPLES = (
     Example(
         f"{HEAD}        self.head: Optional[nn.Module] = None\n        if norm:\n            self.head = norm(3)\n",
         "        self.head: Optional[nnx.Module] = nnx.data(None)\n", "        self.head: Optional[Module] = None\n", why="with an annotation",
+    ),
+    Example(
+        f"{HEAD}        self.a, self.n = None, 3\n        if norm:\n            self.a = nn.Linear(3, 3)\n", "        self.a, self.n = nnx.data(None), 3\n", "        self.a, self.n = None, 3\n", why="several at once",
     ),
     Example("class Plain:\n    def __init__(self):\n        self.a = None\n        self.b = [1, 2]\n\n    def go(self):\n        self.a = [3]\n"),
     Example("def f(config):\n    config.sizes = [1, 2]\n    config.norm = None\n    return config\n"),

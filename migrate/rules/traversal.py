@@ -27,6 +27,10 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     if ctx.owned(node) or not isinstance(func, ast.Attribute):
         return
     kind = ctx.kind(func.value)
+    if func.attr == "reset_parameters" and _of_super_layer(ctx, node, func) and "start_anew" in ctx.support:
+        name, stream = ctx.name("start_anew"), rngs.stream(ctx, node)
+        ctx.edit(node, lambda e: Piece(f"{name}({ctx.self_of(node)}, rngs={stream})"), RULE, why=func.attr)
+        return
     only_module = kind.is_unknown and func.attr in UNIQUE and func.attr not in ctx.inf.method_names() and ctx.resolve(func) is None
     if kind.tag != "module" and not only_module or isinstance(kind.ref, ClassInfo) and kind.ref.method(func.attr) is not None:
         return
@@ -51,6 +55,13 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         ctx.edit(node, lambda e: Piece(f"{name}({e.piece(func.value).text}, rngs={stream})"), RULE, why=func.attr)
     elif func.attr in TRANSPARENT | HOOKS:
         ctx.refuse("MIG306", node, "PyTorch's machinery around modules has no counterpart here")
+
+
+def _of_super_layer(ctx: Context, node: ast.Call, func: ast.Attribute) -> bool:
+    """`super().method()` where the next class is a layer of PyTorch."""
+    owner = ctx.class_of(node)
+    is_super = isinstance(func.value, ast.Call) and ctx.dotted(func.value.func) == "builtins.super"
+    return is_super and owner is not None and isinstance(next((b for b in owner.bases if not isinstance(b, str)), None), Row)
 
 
 HELD = {"_modules": ("named_children", ""), "_parameters": ("named_parameters", ", recurse=False")}
@@ -142,6 +153,10 @@ EXAMPLES = (
     Example("class Net(nn.Module):\n    def modules(self):\n        return []\n\n    def forward(self, x):\n        return self.modules()\n", jax="        return self.modules()\n", why="the class's own"),
     Example(f"{HEAD}\n    def forward(self, x):\n        for m in self._modules.values():\n            x = m(x)\n        return x\n", jax="        for m in dict(named_children(self)).values():\n"),
     Example(f"{HEAD}        self._modules['b'] = nn.Linear(3, 3)\n", "        setattr(self, 'b', nnx.Linear(3, 3, rngs=rngs))\n", "        setattr(self, 'b', Linear(3, 3))\n"),
+    Example(
+        "class Scaled(nn.Conv2d):\n    def __init__(self, n):\n        super().__init__(n, n, 3)\n        self.reset_parameters()\n\n    def reset_parameters(self):\n        super().reset_parameters()\n        nn.init.zeros_(self.bias)\n",
+        "        start_anew(self, rngs=self.rngs)\n", "        super().reset_parameters()\n", why="of the layer that it derives from",
+    ),
     Example(f"{HEAD}        self.a.reset_parameters()\n", "        reset_parameters(self.a, rngs=rngs)\n", "        self.a.reset_parameters()\n", why="a layer starts anew"),
     Example(f"{HEAD}        self.n = len(self.state_dict())\n", "        self.n = len(state_dict(self))\n", ),
     Example(f"{HEAD}\n    def load(self, state):\n        self.load_state_dict(state, strict=False)\n", "        load_state_dict(self, state, strict=False)\n"),

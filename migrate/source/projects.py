@@ -153,7 +153,10 @@ class Reach:
         self._seen.add((module.name, name, self._live))
         statements = module.binders.get(name)
         if statements:
+            first = not module.needed
             module.needed.add(name)
+            if first:
+                self._keep_registrations(module)
             imported = all(isinstance(s, (ast.Import, ast.ImportFrom)) for s in statements)
             touchers = [s for s in module.touchers.get(name, ()) if not (imported and isinstance(s, DEFINITIONS))]
             for s in [*statements, *touchers]:
@@ -176,6 +179,15 @@ class Reach:
         if "__getattr__" in module.binders:
             self.need(module, "__getattr__")
         return False
+
+    def _keep_registrations(self, module: Module) -> None:
+        """Keeps calls such as `register("conv", ConvBlock)`, that hand a class of the module to a function as it is imported."""
+        for s in module.tree.body:
+            if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and isinstance(s.value.func, ast.Name):
+                given = [a.id for a in [*s.value.args, *(k.value for k in s.value.keywords)] if isinstance(a, ast.Name)]
+                if any(isinstance(b, ast.ClassDef) for a in given for b in module.binders.get(a, ())):
+                    self._todo.append((module, s.value.func.id))
+                    self._keep(module, s)
 
     def _drain(self) -> None:
         self._todo.clear()

@@ -162,7 +162,13 @@ def bias_of(module):
 def reset_parameters(module, *, rngs):
     """Starts a layer anew, as PyTorch's would."""
     if hasattr(module, "reset_parameters"):
-        return module.reset_parameters()
+        module.reset_parameters()
+    else:
+        start_anew(module, rngs=rngs)
+
+
+def start_anew(module, *, rngs):
+    """Gives a layer PyTorch's initial weights."""
     weight, bias = weight_of(module), bias_of(module)
     if weight is None or weight.ndim == 1:  # a norm
         fresh = (1.0, 0.0)
