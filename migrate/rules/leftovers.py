@@ -16,6 +16,7 @@ from migrate.rules.noise import CONTEXTS, DECORATORS
 from migrate.tables import Row
 
 RULE = "leftovers"
+PLAIN = frozenset(dir(object)) | frozenset(dir(dict)) | frozenset({"training", "children", "modules", "parameters", "apply", "eval", "train", "to", "forward", "type", "float", "half", "double", "cpu", "cuda"})
 LOAD = "torch.load"
 TRAINING = ("torch.optim", "torch.utils.data", "torch.utils.tensorboard")
 MACHINERY = ("torch.distributed", "torch.autograd", "torch.cuda", "torch.fx", "torch.onnx", "torch.jit", "torch._", "torch.ops", "torch.hub", "torch.library", "torch.quantization", "torch.ao")
@@ -35,6 +36,42 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
             refuse(ctx, node, found)
     elif isinstance(node.func, ast.Attribute) and ctx.kind(node.func.value).is_tensor and found is None and not ctx.owned(node.func):
         _unknown_method(ctx, node, node.func)
+    elif isinstance(node.func, ast.Attribute) and ctx.is_self(node.func.value) and _is_unset(ctx, node.func):
+        ctx.report("MIG202", node.func, f"{ctx.source.segment(node.func)}: nothing in the code that is converted sets it")
+
+
+def _is_unset(ctx: Context, func: ast.Attribute) -> bool:
+    """`self.head(x)` in a module, where no class, no other code and no computed name gives it that attribute."""
+    owner, name = ctx.class_of(func), func.attr
+    if owner is None or not owner.is_module or not ctx.kind(func).is_unknown or any(b != "torch.nn.Module" and not (isinstance(b, Row) and b.torch == "torch.nn.Module") for b in owner.foreign()):
+        return False
+    if name in PLAIN or owner.method("__getattr__") or owner.method("__getattribute__") or owner.method(name) or any(name in c.body or name in c.annotations for c in owner.mro()):
+        return False
+    return name not in _set_names(ctx)
+
+
+def _set_names(ctx: Context) -> frozenset[str]:
+    """The names of all attributes that any code of the unit sets; all names, where one is computed."""
+    if "set_names" not in ctx.unit.shared:
+        nodes = [n for f in ctx.unit.files.values() for n in f.source.nodes]
+        names = {n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+        names |= {m for f in ctx.unit.files.values() for c in f.classes for m in c.methods}
+        for n in nodes:
+            called = n.func.id if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) else n.func.attr if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) else ""
+            if isinstance(n, ast.Call) and called in ("setattr", "add_module", "register_module", "register_buffer", "register_parameter", "__setattr__"):
+                names |= {a.value for a in n.args if isinstance(a, ast.Constant) and isinstance(a.value, str)}
+                if not any(isinstance(a, ast.Constant) and isinstance(a.value, str) for a in n.args[:2]):
+                    names.add("*")
+        ctx.unit.shared["set_names"] = frozenset(names)
+    held: frozenset[str] = ctx.unit.shared["set_names"]
+    return held if "*" not in held else Everything()
+
+
+class Everything(frozenset[str]):
+    """The set that holds all names."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
 
 
 def _load(ctx: Context, node: ast.Call) -> None:
@@ -131,6 +168,7 @@ EXAMPLES = (
         "        Conv2d.__init__(self, n, n, 3, rngs=rngs)\n", "        Conv2d.__init__(self, n, n, 3)\n", why="a method of a layer's class",
     ),
     Example("def f(path, device):\n    return torch.load(path, map_location=device)\n", jax='    import torch\n    return torch.load(path, map_location="cpu")\n'),
+    Example("class Net(nn.Module):\n    def forward(self, x):\n        return self.head(x)\n", jax="        return self.head(x)\n", why="reported: nothing sets it"),
     Example("def f(net):\n    return torch.optim.Adam(net)\n", refused="MIG307"),
     Example("class Work(torch.autograd.function.NestedIOFunction):\n    pass\n", refused="MIG306"),
     Example("def f(x):\n    return torch.distributed.all_reduce(x)\n", refused="MIG306"),

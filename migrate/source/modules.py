@@ -2,6 +2,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from migrate.source.names import BUILTINS, FunctionNode, Names
 from migrate.source.text import Source
@@ -159,6 +160,7 @@ class Unit:
     files: dict[str, FileInfo] = field(default_factory=dict)
     subclasses: dict[ClassInfo, list[ClassInfo]] = field(default_factory=dict)
     told: frozenset[str] = frozenset()  # such strings of code elsewhere
+    shared: dict[str, Any] = field(default_factory=dict)  # what rules find out of all files once
     texts: set[str] | None = None  # the strings of all files that could be names, once asked for
 
     def add(self, source: Source, module: str = "", package: bool = False) -> FileInfo:
