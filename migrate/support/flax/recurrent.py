@@ -73,11 +73,15 @@ class RNNBase(nnx.Module):
                 x = dropout(x, self.dropout, rngs=self.rngs) if self.dropout and not self.deterministic else x
                 outputs = []
             w = {n: getattr(self, n + suffix, None) for n in ("weight_ih", "bias_ih", "weight_hh", "bias_hh", "weight_hr")}
-            gates = linear(x, w["weight_ih"], w["bias_ih"])
-            out, state = scan_cell(self.step(w), gates, jax.tree.map(lambda h, i=i: h[i], hx), mask, suffix.endswith("reverse"))
+            out, state = scan_cell(self.cell(w), x, jax.tree.map(lambda h, i=i: h[i], hx), mask, suffix.endswith("reverse"))
             outputs.append(out)
             states.append(state)
         return jnp.concatenate(outputs, -1), jax.tree.map(lambda *h: jnp.stack(h), *states)
+
+    def cell(self, w):
+        """(x, state) -> the new state, with the parameters `w`; the product with x is small enough to be faster within the loop."""
+        step = self.step(w)
+        return lambda x, state: step(linear(x, w["weight_ih"], w["bias_ih"]), state)
 
     def zeros(self, x):
         """The first state for x (T, B, *)."""

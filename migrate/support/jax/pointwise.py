@@ -17,10 +17,10 @@ def sign(input):
 def clamp(input, min=None, max=None):
     """input within [min, max], numbers or arrays; at a bound the gradient goes to input."""
     input = jnp.asarray(input)
-    if min is not None:
-        input = jnp.where((input >= min) | jnp.isnan(input), input, min)
+    if min is not None:  # a bound that is NaN gives NaN
+        input = jnp.where((input < min) | jnp.isnan(min) & ~jnp.isnan(input), min, input)
     if max is not None:
-        input = jnp.where((input <= max) | jnp.isnan(input), input, max)
+        input = jnp.where((input > max) | jnp.isnan(max) & ~jnp.isnan(input), max, input)
     return input
 
 

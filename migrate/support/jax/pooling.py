@@ -20,53 +20,49 @@ def pool_geometry(input, n, kernel_size, stride, padding, dilation, ceil_mode):
     return windows, tables
 
 
-def take_windows(input, tables, fill):
-    """(*lead, *sizes) -> (*lead, *windows, positions): the values that each window sees, `fill` outside of the array."""
-    n = len(tables)
-    index, inside = [], np.array(True)
-    for i, table in enumerate(tables):
-        shape = [1] * (2 * n)
-        shape[i], shape[n + i] = table.shape
-        size = input.shape[input.ndim - n + i]
-        index.append(np.clip(table, 0, size - 1).reshape(shape))
-        inside = inside & ((table >= 0) & (table < size)).reshape(shape)
-    seen = input[(..., *index)]
-    seen = jnp.where(inside, seen, fill) if not inside.all() else seen
-    return seen.reshape(*seen.shape[:-n], -1)
-
-
-def flat_positions(tables, sizes):
-    """(*windows, positions): where each value of `take_windows` comes from in the flattened plane."""
-    n, flat = len(tables), np.array(0)
-    for i, (table, size) in enumerate(zip(tables, sizes)):
-        shape = [1] * (2 * n)
-        shape[i], shape[n + i] = table.shape
-        flat = flat * size + np.clip(table, 0, size - 1).reshape(shape)
-    return flat.reshape(*flat.shape[:n], -1)
-
-
 def lowest(dtype):
     """The value that loses against every other one."""
     return -np.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).min
 
 
-def window_max(input, tables, return_indices):
-    """The largest value of each window, and where asked its position in the plane; the first of equal ones."""
-    seen = take_windows(input, tables, lowest(input.dtype))
-    best = jnp.argmax(seen, axis=-1, keepdims=True)
-    values = jnp.take_along_axis(seen, best, axis=-1)[..., 0]
-    if not return_indices:
-        return values
-    flat = flat_positions(tables, input.shape[input.ndim - len(tables) :])
-    return values, jnp.take_along_axis(jnp.broadcast_to(flat, seen.shape), best, axis=-1)[..., 0]
+def running_max(candidates):
+    """The elementwise largest of (values, places), and its place; of equal ones the first, which alone gets the gradient."""
+    best, at = None, None
+    for value, place in candidates:
+        if best is None:
+            best, at = value, jnp.broadcast_to(place, value.shape)
+            continue
+        better = (value > best) | (jnp.isnan(value) & ~jnp.isnan(best))
+        best, at = jnp.where(better, value, best), jnp.where(better, place, at)
+    return best, at
+
+
+def window_max(input, tables, windows):
+    """The largest value of each window, and its position in the plane."""
+    n = len(tables)
+    pads, steps, plane = windows["padding"][-n:], windows["window_strides"][-n:], input.shape[input.ndim - n :]
+    x = jnp.pad(input, [(0, 0)] * (input.ndim - n) + pads, constant_values=lowest(input.dtype))
+
+    def candidates():
+        for offsets in np.ndindex(*(t.shape[1] for t in tables)):  # one place in all windows is one strided slice
+            cuts, at = [], np.array(0)
+            for i, (table, offset, pad, step, size) in enumerate(zip(tables, offsets, pads, steps, plane)):
+                first = table[0, offset] + pad[0]
+                cuts.append(slice(first, first + (len(table) - 1) * step + 1, step))
+                at = at * size + np.clip(table[:, offset], 0, size - 1).reshape(-1, *[1] * (n - 1 - i))
+            yield x[(..., *cuts)], at
+
+    return running_max(candidates())
 
 
 def max_pool_nd(input, n, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
     """The largest value of each window over the last n axes."""
     input = jnp.asarray(input)
     windows, tables = pool_geometry(input, n, kernel_size, stride, padding, dilation, ceil_mode)
-    if return_indices or max(windows["window_dilation"]) > 1:  # reduce_window has no derivative for dilated windows
-        return window_max(input, tables, return_indices)
+    if return_indices:
+        return window_max(input, tables, windows)
+    if max(windows["window_dilation"]) > 1:  # reduce_window has no derivative for dilated windows
+        return window_max(input, tables, windows)[0]
     return jax.lax.reduce_window(input, np.array(lowest(input.dtype), input.dtype), jax.lax.max, **windows)
 
 
@@ -119,8 +115,11 @@ def lp_pool_nd(input, n, norm_type, kernel_size, stride, ceil_mode):
     if math.isinf(norm_type):
         return jnp.sign(norm_type) * max_pool_nd(jnp.sign(norm_type) * jnp.abs(input), n, kernel_size, stride, 0, 1, ceil_mode, False)
     kernel = ntuple(kernel_size, n)
-    mean = avg_pool_nd(jnp.power(input, norm_type), n, kernel, stride, 0, ceil_mode, True)
-    return (jax.nn.relu(jnp.abs(mean)) * jnp.sign(mean) * math.prod(kernel)) ** (1 / norm_type)
+    norm_type = int(norm_type) if norm_type == int(norm_type) else norm_type  # whole powers are products
+    whole = None if ceil_mode else 1  # with `ceil_mode`, PyTorch scales the sums of the windows that hang over
+    mean = avg_pool_nd(jnp.power(input, norm_type), n, kernel, stride, 0, ceil_mode, True, whole)
+    total = jax.nn.relu(jnp.abs(mean)) * jnp.sign(mean) * (math.prod(kernel) if ceil_mode else 1)
+    return jnp.sqrt(total) if norm_type == 2 else total ** (1 / norm_type)
 
 
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):

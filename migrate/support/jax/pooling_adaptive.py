@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from migrate.support.jax.pooling import window_max
+from migrate.support.jax.pooling import lowest, running_max
 from migrate.support.jax.windows import adaptive_index, ntuple
 
 
@@ -14,15 +14,23 @@ def output_sizes(input, n, output_size):
     return [s if o is None else o for s, o in zip(input.shape[input.ndim - n :], ntuple(output_size, n))]
 
 
+def adaptive_pieces(input, axis, count):
+    """The parts of an axis that `count` windows, which share it evenly, see."""
+    size = input.shape[axis]
+    return [jax.lax.slice_in_dim(input, i * size // count, -(-(i + 1) * size // count), axis=axis) for i in range(count)]
+
+
 def adaptive_mean(input, axis, count):
     """Means of `count` windows that share an axis evenly."""
     size = input.shape[axis]
     if count and size % count == 0:
         return input.reshape(*input.shape[:axis], count, size // count, *input.shape[axis + 1 :]).mean(axis + 1)
     index, inside = adaptive_index(size, count)
-    shape = index.shape + (1,) * (input.ndim - axis - 1)
-    seen = jnp.where(inside.reshape(shape), jnp.take(input, index, axis=axis), 0)
-    return seen.sum(axis + 1) / inside.sum(1).astype(input.dtype).reshape(-1, *shape[2:])
+    if index.shape[1] > count:  # few windows
+        return jnp.stack([piece.mean(axis) for piece in adaptive_pieces(input, axis, count)], axis)
+    shape = (-1, *[1] * (input.ndim - axis - 1))
+    total = sum(jnp.take(input, i, axis=axis, mode="clip") * jnp.asarray(known.reshape(shape), input.dtype) for i, known in zip(index.T, inside.T))
+    return total / inside.sum(1).astype(input.dtype).reshape(shape)
 
 
 def adaptive_avg_pool_nd(input, n, output_size):
@@ -48,12 +56,42 @@ def adaptive_avg_pool3d(input, output_size):
     return adaptive_avg_pool_nd(input, 3, output_size)
 
 
+def adaptive_max(input, axis, count):
+    """Maxima of `count` windows that share an axis evenly; the first of equal ones gets the gradient."""
+    shape = [1] * input.ndim
+    found = []
+    for piece in adaptive_pieces(input, axis, count):
+        shape[axis] = piece.shape[axis]
+        start = np.array(lowest(input.dtype), input.dtype)
+        found.append(jax.lax.reduce_window(piece, start, jax.lax.max, tuple(shape), (1,) * input.ndim, "VALID"))
+    return jnp.concatenate(found, axis)
+
+
+def adaptive_max_at(input, places, axis, count):
+    """`adaptive_max`, and the places of the maxima."""
+    index, inside = adaptive_index(input.shape[axis], count)
+    shape = (-1, *[1] * (input.ndim - axis - 1))
+
+    def candidates():
+        for i, known in zip(index.T, inside.T):
+            seen = jnp.take(input, i, axis=axis, mode="clip")
+            yield jnp.where(known.reshape(shape), seen, lowest(input.dtype)), jnp.take(places, i, axis=axis, mode="clip")
+
+    return running_max(candidates())
+
+
 def adaptive_max_pool_nd(input, n, output_size, return_indices):
     """Maxima of windows that share each of the last n axes evenly."""
     input = jnp.asarray(input)
-    axes = zip(input.shape[input.ndim - n :], output_sizes(input, n, output_size))
-    tables = [np.where(inside, index, -1) for index, inside in (adaptive_index(*axis) for axis in axes)]
-    return window_max(input, tables, return_indices)
+    axes = list(enumerate(output_sizes(input, n, output_size), input.ndim - n))[::-1]  # the last axis first: the first of equal ones wins
+    plane = input.shape[input.ndim - n :]
+    places = jnp.broadcast_to(jnp.arange(math.prod(plane)).reshape(plane), input.shape)
+    for axis, count in axes:
+        if return_indices:
+            input, places = adaptive_max_at(input, places, axis, count)
+        else:
+            input = adaptive_max(input, axis, count)
+    return (input, places) if return_indices else input
 
 
 def adaptive_max_pool1d(input, output_size, return_indices=False):

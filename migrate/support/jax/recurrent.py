@@ -29,18 +29,18 @@ def gru_step(gates, state, weight_hh, bias_hh=None):
     return (1 - z) * n + z * state
 
 
-def scan_cell(step, gates, state, mask=None, reverse=False):
-    """Runs `step(gates, state) -> state` over axis 0 of the gates (T, B, *). Where `mask` (T, B) is false the state stays.
+def scan_cell(step, inputs, state, mask=None, reverse=False):
+    """Runs `step(input, state) -> state` over axis 0 of the inputs (T, B, *). Where `mask` (T, B) is false the state stays.
 
     Gives the outputs (T, B, H), zero where masked, and the last state. A state of several arrays puts out the first.
     """
-    def body(state, inputs):
-        gates, kept = inputs
-        new = step(gates, state)
+    def body(state, given):
+        x, kept = given
+        new = step(x, state)
         if kept is not None:
             new = jax.tree.map(lambda a, b: jnp.where(kept[:, None], a, b), new, state)
         out = new[0] if isinstance(new, tuple) else new
         return new, out if kept is None else jnp.where(kept[:, None], out, 0)
 
-    state, outputs = jax.lax.scan(body, state, (gates, mask), reverse=reverse)
+    state, outputs = jax.lax.scan(body, state, (inputs, mask), reverse=reverse)
     return outputs, state

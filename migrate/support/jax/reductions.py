@@ -3,6 +3,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from migrate.support.jax.pointwise import absolute
 
@@ -31,14 +32,33 @@ def values_at(find, input, dim, keepdim):
     return ValuesIndices(values, indices) if keepdim else ValuesIndices(jnp.squeeze(values, dim), jnp.squeeze(indices, dim))
 
 
+def extreme_dim(best, where, input, dim, keepdim):
+    """The extreme elements along dim and the first indices of them; only those get a gradient."""
+    input = jnp.asarray(input)
+    if input.ndim == 0:
+        return ValuesIndices(input, jnp.zeros((), int))
+
+    @jax.custom_jvp
+    def find(x):
+        return best(x, axis=dim, keepdims=True), where(x, axis=dim, keepdims=True)
+
+    @find.defjvp
+    def tangent(primals, tangents):
+        values, indices = find(*primals)
+        return (values, indices), (jnp.take_along_axis(tangents[0], indices, axis=dim), np.zeros(indices.shape, jax.dtypes.float0))
+
+    values, indices = find(input)
+    return ValuesIndices(values, indices) if keepdim else ValuesIndices(jnp.squeeze(values, dim), jnp.squeeze(indices, dim))
+
+
 def max_dim(input, dim, keepdim=False):
     """Largest elements along dim, and the first indices of them."""
-    return values_at(jnp.argmax, input, dim, keepdim)
+    return extreme_dim(jnp.max, jnp.argmax, input, dim, keepdim)
 
 
 def min_dim(input, dim, keepdim=False):
     """Smallest elements along dim, and the first indices of them."""
-    return values_at(jnp.argmin, input, dim, keepdim)
+    return extreme_dim(jnp.min, jnp.argmin, input, dim, keepdim)
 
 
 def max_or_maximum(input, dim, keepdim=False):
@@ -111,11 +131,11 @@ def nanmedian(input):
 def mode_index(input, dim):
     """Last index along dim of the most frequent element, the smallest of those if several are."""
     x = jnp.moveaxis(input, dim, -1)
-    count = jnp.sum(x[..., :, None] == x[..., None, :], axis=-1)
-    frequent = count == count.max(-1, keepdims=True)
-    smallest = jnp.min(x, axis=-1, keepdims=True, where=frequent, initial=x.max())
-    last = jnp.argmax(jnp.flip(x == smallest, -1), axis=-1)
-    return x.shape[-1] - 1 - last
+    place, ordered = jnp.arange(x.shape[-1]), jnp.sort(x, axis=-1)
+    new = jnp.concatenate([jnp.ones_like(ordered[..., :1], bool), ordered[..., 1:] != ordered[..., :-1]], -1)
+    length = place - jax.lax.cummax(jnp.where(new, place, 0), axis=x.ndim - 1)  # of the run of equal ones so far
+    value = jnp.take_along_axis(ordered, jnp.argmax(length, axis=-1, keepdims=True), axis=-1)
+    return jnp.max(jnp.where((x == value) | (value != value), place, 0), axis=-1)
 
 
 def mode(input, dim=-1, keepdim=False):
@@ -165,6 +185,7 @@ def var_mean(input, dim=None, correction=1, keepdim=False):
 
 def vector_norm(input, ord=2, dim=None, keepdim=False):
     """(sum of |input| ** ord) ** (1 / ord) over dim, None being all axes; the gradient is 0 where it is 0."""
+    input = jnp.asarray(input)
     size = absolute(input)
     dim = tuple(dim) if isinstance(dim, (list, tuple)) else dim
     dim = None if dim == () or size.ndim == 0 else dim
@@ -177,6 +198,7 @@ def vector_norm(input, ord=2, dim=None, keepdim=False):
         return jnp.sum(size != 0, axis=dim, keepdims=keepdim).astype(size.dtype)
     if ord == 1:
         return jnp.sum(size, axis=dim, keepdims=keepdim)
-    total = jnp.sum(jnp.square(size) if ord == 2 else size**ord, axis=dim, keepdims=keepdim)
+    powers = size**ord if ord != 2 else input * input if jnp.isrealobj(input) else input.real**2 + input.imag**2
+    total = jnp.sum(powers, axis=dim, keepdims=keepdim)
     safe = jnp.where(total == 0, 1, total)
     return jnp.where(total == 0, 0, jnp.sqrt(safe) if ord == 2 else safe ** (1 / ord))

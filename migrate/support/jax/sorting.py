@@ -13,14 +13,25 @@ def sort(input, dim=-1, descending=False):
     return ValuesIndices(jnp.take_along_axis(input, order, axis=dim), order)
 
 
+def smallest(x, k):
+    """Where the `k` smallest of the last axis are, in order; NaN is the largest."""
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        return jax.lax.top_k(~x, k)[1]
+    return jax.lax.cond(
+        jnp.isnan(x).any(), lambda x: jnp.argsort(x, axis=-1)[..., :k].astype(jnp.int32), lambda x: jax.lax.top_k(-x, k)[1].astype(jnp.int32), x
+    )
+
+
 def topk(input, k, dim=-1, largest=True):
     """The `k` largest (or smallest) values along `dim` in order, and their indices."""
     if input.ndim == 0:
         return ValuesIndices(input, jnp.zeros((), int))
-    if not largest:
-        order = jnp.take(jnp.argsort(input, axis=dim), jnp.arange(k), axis=dim)
-        return ValuesIndices(jnp.take_along_axis(input, order, axis=dim), order)
-    values, indices = jax.lax.top_k(jnp.moveaxis(input, dim, -1), k)
+    x = jnp.moveaxis(input, dim, -1)
+    if largest:
+        values, indices = jax.lax.top_k(x, k)
+    else:
+        indices = smallest(jax.lax.stop_gradient(x), k)
+        values = jnp.take_along_axis(x, indices, axis=-1)
     return ValuesIndices(jnp.moveaxis(values, -1, dim), jnp.moveaxis(indices, -1, dim))
 
 

@@ -1,11 +1,12 @@
 """Sampling grids, and moves between channels and space."""
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from migrate.support.jax.resize import cubic
-from migrate.support.jax.windows import ntuple, window_index
+from migrate.support.jax.windows import ntuple, window_count, window_index
 
 
 def affine_grid(theta, size, align_corners=False):
@@ -118,13 +119,26 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     return out if input.ndim == 4 else out[0]
 
 
+def overlapped(x, places, blocks, size, kernel, stride, padding, dilation):
+    """Sums of sliding blocks along an axis: x[place in the block, block] is added at its place in 0..size-1."""
+    parts = jnp.moveaxis(x, places, 0)
+    axis, total = blocks % parts[0].ndim, size + 2 * padding
+    out = 0
+    for i, part in enumerate(parts):
+        pads = [(0, 0, 0)] * part.ndim
+        length = (part.shape[axis] - 1) * stride + 1
+        pads[axis] = (i * dilation, total - i * dilation - length, stride - 1)
+        out = out + jax.lax.pad(part, jnp.zeros((), x.dtype), pads)
+    return jax.lax.slice_in_dim(out, padding, padding + size, axis=axis)
+
+
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """(N, C * kH * kW, blocks) or without N -> (N, C, H, W): the sum of overlapping blocks."""
     input, (height, width), (ph, pw) = jnp.asarray(input), ntuple(output_size, 2), ntuple(padding, 2)
     x = input if input.ndim == 3 else input[None]
-    h, w = block_index((height, width), kernel_size, dilation, padding, stride)
-    channels = x.shape[1] // math.prod(ntuple(kernel_size, 2))
-    blocks = x.reshape(x.shape[0], channels, h.shape[0], w.shape[1], h.shape[2], w.shape[3])
-    out = jnp.zeros((x.shape[0], channels, height + 2 * ph, width + 2 * pw), x.dtype).at[:, :, h, w].add(blocks)
-    out = out[:, :, ph : ph + height, pw : pw + width]
+    axes = list(zip((height, width), ntuple(kernel_size, 2), ntuple(stride, 2), (ph, pw), ntuple(dilation, 2)))
+    (kh, kw), counts = (a[1] for a in axes), [window_count(*a) for a in axes]
+    x = x.reshape(x.shape[0], -1, kh, kw, *counts)
+    rows = overlapped(x, 3, -1, *axes[1])
+    out = overlapped(rows, 2, -2, *axes[0])
     return out if input.ndim == 3 else out[0]
