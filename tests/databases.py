@@ -12,13 +12,13 @@ HEADER = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n
 # Not for users, or a result that is drawn, or that several right answers have.
 PRIVATE = ("_", "ops.", "torch.ops.", "jiterator", "masked.", "hash_tensor", "chalf", "sparse.")
 DRAWN = frozenset(
-    "bernoulli multinomial normal rand_like randn_like randint_like randint randn rand randperm uniform cauchy exponential geometric
-    log_normal svd_lowrank pca_lowrank "
-    "empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize_ resize_as_ nn.functional.dropout
-    nn.functional.dropout2d nn.functional.dropout3d "
-    "nn.functional.alpha_dropout nn.functional.feature_alpha_dropout nn.functional.fractional_max_pool2d
-    nn.functional.fractional_max_pool3d nn.functional.rrelu "
-    "nn.functional.gumbel_softmax linalg.eig linalg.eigh svd linalg.svd".split()
+    (
+        "bernoulli multinomial normal rand_like randn_like randint_like randint randn rand randperm uniform cauchy exponential "
+        "geometric log_normal svd_lowrank pca_lowrank empty empty_like empty_strided empty_permuted new_empty new_empty_strided "
+        "resize_ resize_as_ nn.functional.dropout nn.functional.dropout2d nn.functional.dropout3d nn.functional.alpha_dropout "
+        "nn.functional.feature_alpha_dropout nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d "
+        "nn.functional.rrelu nn.functional.gumbel_softmax linalg.eig linalg.eigh svd linalg.svd "
+    ).split()
 )
 FIRST_TWO_SWAPPED = frozenset({"nn.functional.embedding"})  # the database passes the table first
 ATTRIBUTES = frozenset({"T", "H", "mT", "mH"})

@@ -46,7 +46,7 @@ def test_the_pages_of_operators_are_the_tables():
 
 def test_what_was_verified_is_said_with_its_releases():
     runs = verified()
-    assert {"operators flax", "operators keras", "layers flax", "layers keras"} <= set(runs)
+    assert {"operators flax", "operators keras"} <= set(runs)
     for run in runs.values():
         assert set(run["releases"]) == {"torch", "jax", "flax", "keras"}
     index = pages(standard())["index.md"]

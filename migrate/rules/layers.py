@@ -29,6 +29,9 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     if row.torch in (SEQUENTIAL, MODULE_LIST):
         _container(ctx, node, row)
         return
+    if (dtype := _other_dtype(ctx, node)) is not None:
+        ctx.refuse("MIG302", node, f"dtype={ctx.source.segment(dtype)}: parameters are made in float32; cast them once they are loaded")
+        return
     native = _native(ctx, node, row)
     if native is not None:
         bound, variant = native
@@ -43,6 +46,14 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         ctx.refuse("MIG301", node, f"{row.torch} has no equivalent for this target yet")
         return
     support_call(ctx, node, row.support, row)
+
+
+def _other_dtype(ctx: Context, node: ast.Call) -> ast.expr | None:
+    """The `dtype` of a layer where it is another than float32: not None by the default of a parameter that is passed on."""
+    given = next((k.value for k in node.keywords if k.arg == "dtype"), None)
+    if given is None or ctx.kind(given).tag == "none" or ctx.kind(given).optional or ctx.kind(given).is_unknown:
+        return None
+    return None if ctx.dotted(given) in ("torch.float32", "torch.float") or ast.unparse(given) == "torch.get_default_dtype()" else given
 
 
 def _native(ctx: Context, node: ast.Call, row: Row) -> tuple[Bound, Variant] | None:
@@ -254,5 +265,9 @@ EXAMPLES = (
     ),
     Example("class Linear:\n    def __init__(self, a, b):\n        self.a = a\n\n\nlayer = Linear(3, 4)\n"),
     Example("def Conv2d(n):\n    return n\n\n\nprint(Conv2d(3), isinstance(3, int))\n"),
+    Example(
+        f"{HEAD}        self.a = nn.Linear(3, n, dtype=torch.float32)\n\n\ndef make(n, dtype=None):\n    return nn.Linear(n, n, dtype=dtype)\n", "        self.a = nnx.Linear(3, n, rngs=rngs)\n", "        self.a = Linear(3, n)\n",
+    ),
+    Example("layer = nn.Linear(3, 4, dtype=torch.float64)\n", refused="MIG302"),
     Example("layer = nn.Frobnicate(3)\n", refused="MIG301"),
 )
