@@ -100,3 +100,17 @@ def test_what_registers_a_class_at_import_is_kept(tmp_path: Path) -> None:
     code = {p.name: c.code for p, c in found.files.items()}
     assert "register('conv', Conv)" in code["blocks.py"] and "class Conv(nnx.Module)" in code["blocks.py"]
     assert "note('conv')" not in code["blocks.py"]
+
+
+def test_names_looked_up_in_the_module_of_a_function_are_kept(tmp_path: Path) -> None:
+    """A decorator that reads `defaults` of the module in which the decorated function stands."""
+    (tmp_path / "table.py").write_text(
+        "import sys\n\nSIZES = {}\n\n\ndef register(fn):\n    module = sys.modules[fn.__module__]\n    SIZES[fn.__name__] = module.defaults[fn.__name__]\n    return fn\n"
+    )
+    (tmp_path / "net.py").write_text(
+        "from torch import nn\nfrom table import SIZES, register\n\ndefaults = {'small': 3}\nunused = {'small': 4}\n\n\n@register\ndef small():\n    return nn.Linear(SIZES['small'], 2)\n"
+    )
+    (tmp_path / "model.py").write_text("from net import small\n\n\ndef make():\n    return small()\n")
+    found = migrate.convert_path(tmp_path / "model.py", tmp_path / "out")
+    code = {p.name: c.code for p, c in found.files.items()}["net.py"]
+    assert "defaults = {'small': 3}" in code and "unused" not in code

@@ -23,6 +23,9 @@ class Builders:
         self._calls: dict[FunctionInfo, list[ast.Call]] = {}
         self.kept: set[ast.AST] = set()  # what the user marked to stay: it takes no `rngs`
         self._holder: dict[ast.Call, FunctionInfo] = {}
+        self._methods: dict[str, list[FunctionInfo]] = {}
+        for f in (f for file in unit.files.values() for f in file.functions if f.owner is not None and f.owner.is_module):
+            self._methods.setdefault(f.name, []).append(f)
         self._constructors: set[ast.Call] = set()  # calls of the constructor that a replaced one keeps
 
     def run(self) -> None:
@@ -150,7 +153,19 @@ class Builders:
 
     def how(self, call: ast.Call) -> str:
         """ "pass", "build" (through the support function) or "" """
-        return "pass" if call in self._constructors else self.how_kind(self.inf.of(call.func), call)
+        if call in self._constructors:
+            return "pass"
+        return self.how_kind(self.inf.of(call.func), call) or ("build" if self._tested_method(call) else "")
+
+    def _tested_method(self, call: ast.Call) -> bool:
+        """`m.init_weights()` of an unknown module that the function looks at with isinstance or hasattr, where a method of that name takes `rngs`."""
+        func, f = call.func, self._holder.get(call)
+        if f is None or not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name) or not self.inf.of(func).is_unknown:
+            return False
+        if not any(m.builds for m in self._methods.get(func.attr, ())):
+            return False
+        tests = (n for n in ast.walk(f.node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in ("isinstance", "hasattr") and n.args)
+        return any(isinstance(n.args[0], ast.Name) and n.args[0].id == func.value.id for n in tests)
 
     def mapped(self, call: ast.Call) -> bool:
         """Whether `map` is given something that makes modules."""
@@ -268,6 +283,11 @@ def _ends_in_module(inf: Inference, f: FunctionInfo, value: ast.expr) -> bool:
 
 
 EXAMPLES = (
+    Example(
+        "class Block(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.init_weights(n)\n\n    def init_weights(self, n):\n        self.a = nn.Linear(n, n)\n\n\n"
+        "def start(module):\n    if hasattr(module, 'init_weights'):\n        module.init_weights(3)\n",
+        "def start(module, *, rngs: nnx.Rngs):\n    if hasattr(module, 'init_weights'):\n        build(module.init_weights, 3, rngs=rngs)\n", "        module.init_weights(3)\n", why="a method of whatever module has it",
+    ),
     Example(
         "def block(d):\n    return nn.Linear(d, d)\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = block(3)\n",
         "def block(d, *, rngs: nnx.Rngs):\n    return nnx.Linear(d, d, rngs=rngs)\n\n\nclass Net(nnx.Module):\n    def __init__(self, *, rngs: nnx.Rngs):\n        self.a = block(3, rngs=rngs)\n",

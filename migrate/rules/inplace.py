@@ -100,16 +100,10 @@ def _assigned(ctx: Context, e: Emitter, target: ast.expr, value: Piece, how: str
         return write(ctx, e, target, value).text
     if isinstance(target, ast.Name) and kind.variable:
         return state.fill(ctx, ctx.target.write, v=Piece(target.id), x=value).text
-    if _of_unknown_layer(ctx, target) and isinstance(target, ast.Attribute):
+    if state.of_unknown_layer(ctx, target) and isinstance(target, ast.Attribute):
         owner = e.piece(target.value).text
         return f"{ctx.name('set_torch_weight')}({owner}, {value.text})" if target.attr == "weight" else f"{ctx.name('bias_of')}({owner})[...] = {value.text}"
     return f"{plain(ctx, e, target)} = {value.text}"
-
-
-def _of_unknown_layer(ctx: Context, node: ast.expr) -> bool:
-    """`m.weight` of what may be any layer; the target's layers keep theirs in variables."""
-    known = isinstance(node, ast.Attribute) and node.attr in ("weight", "bias") and "set_torch_weight" in ctx.support
-    return known and isinstance(node, ast.Attribute) and ctx.kind(node).is_unknown and ctx.kind(node.value).is_unknown and ctx.resolve(node) is None and not ctx.is_self(node.value)
 
 
 def plain(ctx: Context, e: Emitter, node: ast.expr) -> str:
@@ -119,7 +113,7 @@ def plain(ctx: Context, e: Emitter, node: ast.expr) -> str:
 
 def read(ctx: Context, e: Emitter, node: ast.expr) -> Piece:
     """The array that a target holds."""
-    if isinstance(node, ast.Attribute) and node.attr == "data" and (ctx.kind(node.value).is_tensor or _of_unknown_layer(ctx, node.value)):
+    if isinstance(node, ast.Attribute) and node.attr == "data" and (ctx.kind(node.value).is_tensor or state.of_unknown_layer(ctx, node.value)):
         return read(ctx, e, node.value)
     if isinstance(node, ast.Attribute) and ctx.kind(node).variable:
         return state.array(ctx, e, node)

@@ -121,6 +121,9 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
         return
     if ctx.owned(node) or not isinstance(node.ctx, ast.Load):
         return
+    if node.attr == "data" and of_unknown_layer(ctx, node.value):
+        ctx.edit(node, lambda e: e.piece(node.value), RULE, why="variable")
+        return
     if kind.is_unknown and node.attr in ("weight", "bias") and ctx.kind(node.value).is_unknown and ctx.resolve(node) is None and "weight_of" in ctx.support:
         _unknown_layer(ctx, node, _stays_variable(ctx, node, kind, True))
         return
@@ -156,6 +159,12 @@ def visit_element(ctx: Context, node: ast.Name | ast.Subscript) -> None:
         return
     if ctx.dotted(call.func).partition(".")[0] in ("einops", "numpy"):
         ctx.edit(node, lambda e: fill(ctx, ctx.target.read, v=e.original(node)), RULE, why="variable")
+
+
+def of_unknown_layer(ctx: Context, node: ast.expr) -> bool:
+    """`m.weight` of what may be any layer; the target's layers keep theirs in variables."""
+    known = isinstance(node, ast.Attribute) and node.attr in ("weight", "bias") and "set_torch_weight" in ctx.support
+    return known and isinstance(node, ast.Attribute) and ctx.kind(node).is_unknown and ctx.kind(node.value).is_unknown and ctx.resolve(node) is None and not ctx.is_self(node.value)
 
 
 def _unknown_layer(ctx: Context, node: ast.Attribute, bare: bool) -> None:
@@ -319,6 +328,7 @@ def write(ctx: Context, e: Emitter, variable: ast.Attribute, value: Piece, templ
 
 HEAD = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3))\n        self.register_buffer('b', torch.ones(3))\n        self.a = nn.Linear(3, 4)\n\n    def forward(self, x):\n"
 EXAMPLES = (
+    Example("def largest(m):\n    return m.weight.data.abs().max() + other(m.bias.data)\n", "    return jnp.max(absolute(torch_weight(m))) + other(bias_of(m))\n", keras="def largest(m):\n", why="data of any layer"),
     Example(
         "class Net(nn.Module):\n    def __init__(self, n=0):\n        super().__init__()\n        self.register_buffer('mask', None)\n        if n:\n            self.register_buffer('mask', torch.zeros(n))\n\n"
         "    def forward(self, x):\n        mask = self.mask\n        return x if mask is None else x + mask\n",

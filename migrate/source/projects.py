@@ -69,6 +69,7 @@ class Reach:
         self._found: dict[str, Path | None] = {}
         self._todo: list[tuple[Module, str]] = []
         self._seen: set[tuple[str, str, bool]] = set()
+        self.reflected: set[str] = set()  # names that are looked up in modules found at run time
         self._live = False  # what is looked at now is needed by a class
         self._followed: set[str] = set()  # installed libraries that classes need
 
@@ -157,6 +158,8 @@ class Reach:
             module.needed.add(name)
             if first:
                 self._keep_registrations(module)
+                for wanted in sorted(self.reflected & module.binders.keys()):
+                    self.need(module, wanted)
             imported = all(isinstance(s, (ast.Import, ast.ImportFrom)) for s in statements)
             touchers = [s for s in module.touchers.get(name, ()) if not (imported and isinstance(s, DEFINITIONS))]
             for s in [*statements, *touchers]:
@@ -220,6 +223,10 @@ class Reach:
                 self._use(module, node.value)
         for attribute in _attributes(s):
             self._attribute(module, attribute)
+        for wanted in sorted(_reflected(s) - self.reflected):
+            self.reflected.add(wanted)
+            for other in [m for m in self.modules.values() if m.needed and wanted in m.binders]:
+                self.need(other, wanted)
 
     def _use(self, module: Module, name: str) -> None:
         self.need(module, name)
@@ -363,6 +370,16 @@ def _touches(s: ast.stmt) -> Iterator[str]:
             at = at.value
         if isinstance(at, ast.Name) and at is not t:
             yield at.id
+
+
+def _reflected(s: ast.stmt) -> set[str]:
+    """Names that a statement looks up in whatever module `sys.modules[...]` gives it: `module.default_config`."""
+    held = {
+        t.id for n in ast.walk(s) if isinstance(n, ast.Assign) and isinstance(n.value, ast.Subscript) and isinstance(n.value.value, ast.Attribute) and n.value.value.attr == "modules"
+        and isinstance(n.value.value.value, ast.Name) and n.value.value.value.id == "sys" for t in n.targets if isinstance(t, ast.Name)
+    }
+    found = {n.attr for n in ast.walk(s) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id in held} if held else set()
+    return {name for name in found if not name.startswith("__")}
 
 
 BLOCKS = (ast.If, ast.Try, ast.With, ast.For, ast.While, ast.ExceptHandler, ast.Match, ast.match_case, ast.TryStar)
