@@ -84,16 +84,30 @@ def changes(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
             yield new, "swapped"
 
 
+# Fields that hold what is not run, or only where an argument is left out.
+NOT_RUN = ("annotation", "returns", "decorator_list", "bases", "defaults", "kw_defaults")
+
+
+def _run(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes below one that are run."""
+    yield node
+    for name, value in ast.iter_fields(node):
+        if name not in NOT_RUN:
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    yield from _run(child)
+
+
 def of_text(text: str, lines: set[int]) -> Iterator[tuple[str, str, str]]:
     """All changed texts: what, the definition it is in, the text. Only on `lines`; docstrings and annotations are left alone."""
     tree = ast.parse(text)
     for top in tree.body:
         if not isinstance(top, ast.FunctionDef | ast.ClassDef):
             continue
-        for parent in ast.walk(top):
+        for parent in _run(top):
             for name, value in ast.iter_fields(parent):
-                if name in ("annotation", "returns", "decorator_list", "bases", "defaults", "kw_defaults"):
-                    continue  # what is not run, or is only where it is left out
+                if name in NOT_RUN:
+                    continue
                 for i, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
                     if not isinstance(child, ast.expr | ast.Assign) or child.lineno not in lines or isinstance(parent, ast.Expr):
                         continue

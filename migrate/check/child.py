@@ -79,10 +79,21 @@ def _death(code: int, log: str) -> str:
     return f"ended with code {code}{last}"
 
 
+def _end_with_parent() -> None:
+    """Where the command is killed, what it started is not left running."""
+    import ctypes
+
+    if os.environ.get("MIGRATE_MEMORY"):  # not where a test calls it in its own process
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
 def limit_memory() -> None:
     """Called in the child once the frameworks are imported: what user code may use."""
+    if sys.platform != "linux":
+        return
+    _end_with_parent()
     wanted = int(os.environ.get("MIGRATE_MEMORY", "0"))
-    if not wanted or sys.platform != "linux":
+    if not wanted:
         return
     import resource
 

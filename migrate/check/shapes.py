@@ -11,7 +11,8 @@ from migrate.check.spec import Spec
 BATCH, STEPS, SIDES = 2, 12, (32, 64, 224, 48, 28)
 # Letters that stand for sizes in comments: (B, C, H, W), [batch, seq_len, dim].
 LETTERS = {
-    "b": BATCH, "n": BATCH, "bs": BATCH, "batch": BATCH, "batch_size": BATCH, "t": STEPS, "l": STEPS, "s": STEPS, "seq": STEPS, "seq_len": STEPS,
+    "b": BATCH, "n": BATCH, "bs": BATCH, "batch": BATCH, "batch_size": BATCH, "t": STEPS, "l": STEPS, "s": STEPS, "seq": STEPS,
+    "seq_len": STEPS,
     "length": STEPS,
     "h": 32, "w": 32, "height": 32, "width": 32, "d": 16, "z": 16, "depth": 16,
 }  # fmt: skip

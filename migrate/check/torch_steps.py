@@ -1,17 +1,17 @@
 """The original trained for a few steps with the usual optimisers: losses, and all that is in the state dict afterwards."""
 
+from functools import partial
 from typing import Any
 
 import torch
 
 from migrate.check import leaves
 from migrate.check.store import Writer
-from migrate.check.torch_sides import Sides, record
-from migrate.check.torch_tasks import weighted
+from migrate.check.torch_sides import HALF_ULP, Sides, record
+from migrate.check.torch_tasks import is_large, weighted
 
 STEPS = 3
 CHANGE = 0.01  # of the size of all parameters together, in one step
-LARGE = 20_000_000  # parameters; a larger model is trained for one step less, with one optimiser
 
 
 def stepped(sides: Sides, values: Any, writer: Writer) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def stepped(sides: Sides, values: Any, writer: Writer) -> dict[str, Any]:
     parameters = {n: p for n, p in sides.models["f32"].named_parameters() if p.is_floating_point()}
     if not parameters:
         return {"skipped": "no parameters", "runs": {}}
-    large = sum(p.numel() for p in parameters.values()) > LARGE
+    large = is_large(sides.models["f32"])
     try:
         size, slope = _scales(sides, values)
         if not (slope > 0 and torch.isfinite(torch.tensor(slope))):
@@ -27,7 +27,7 @@ def stepped(sides: Sides, values: Any, writer: Writer) -> dict[str, Any]:
         runs = {}
         for name, options in _optimisers(size, slope).items():
             if not (large and name == "sgd"):
-                runs[name] = _run(sides, values, writer, name, options, STEPS - large)
+                runs[name] = _run(sides, values, writer, name, options, 1 if large else STEPS)
     except Exception as e:
         return {"skipped": f"{type(e).__name__}: {e}"[:300], "runs": {}}
     return {"skipped": "", "runs": runs}
@@ -75,13 +75,36 @@ def _run(sides: Sides, values: Any, writer: Writer, name: str, options: dict[str
             return losses, state
 
     results, log = sides.each(task, values)
-    return {
-        "options": options,
-        "steps": steps,
-        "draws": log,
-        "losses": [record(str(i), {s: r[0][i] for s, r in results.items()}, writer) for i in range(steps)],
-        "state": {k: record(k, {s: r[1][k] for s, r in results.items()}, writer) for k in results["f32"][1]},
-    }
+    losses = [record(str(i), {s: r[0][i] for s, r in results.items()}, writer) for i in range(steps)]
+    state = {k: record(k, {s: r[1][k] for s, r in results.items()}, writer) for k in results["f32"][1]}
+    if "near" in results and "f64" in results:
+        for seed in range(1 if is_large(sides.models["f32"]) else 2):
+            off, _ = sides.only("near", partial(_off, task, seed), values)
+            for leaf, a, b in zip([*losses, *state.values()], _all(off), _all(results["f64"]), strict=True):
+                leaf["own"] = max(leaf["own"], _furthest(a, b) / 4)
+    return {"options": options, "steps": steps, "draws": log, "losses": losses, "state": state}
+
+
+def _off(task: Any, seed: int, model: Any, given: Any) -> Any:
+    """`task` with weights off by several roundings. Each step adds to what was off, and where a unit switches on or off it adds suddenly:
+    how much so shows only where something is off by more than the least."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for value in [*model.parameters(), *model.buffers()]:
+            if value.is_floating_point():
+                value.mul_(1 + 16 * HALF_ULP * (2 * torch.rand(value.shape, generator=generator, dtype=value.dtype) - 1))
+    return task(model, given)
+
+
+def _all(result: Any) -> list[Any]:
+    return [*result[0], *result[1].values()]
+
+
+def _furthest(a: Any, b: Any) -> float:
+    if not a.is_floating_point() or a.shape != b.shape or not a.numel():
+        return 0.0
+    gap = (a - b).abs()
+    return float(gap[torch.isfinite(gap)].max()) if torch.isfinite(gap).any() else 0.0
 
 
 def _backward(model: Any, given: Any) -> Any:

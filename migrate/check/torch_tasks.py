@@ -14,6 +14,13 @@ from migrate.check.torch_sides import Sides, dtype_name, record, record_all
 # Small inputs show epsilons, large ones the tails and bounds of activations.
 SCALES = (0.01, 8.0)
 SKIPPED = ("Dropout", "Identity")
+# Parameters; in a larger model only one of several submodules that are alike runs alone, and it is trained for one step.
+LARGE = 20_000_000
+
+
+def is_large(model: Any) -> bool:
+    """Whether a model is so large that what is repeated in it is looked at once."""
+    return bool(sum(p.numel() for p in model.parameters()) > LARGE)
 
 
 class FunctionModule(torch.nn.Module):  # type: ignore[misc]
@@ -41,10 +48,16 @@ def probes(sides: Sides, events: list[dict[str, Any]], writer: Writer) -> dict[s
     modules = {side: dict(m.named_modules()) for side, m in sides.models.items()}
     overrides = {str(s): statistics(sides.state.items(), s) for s in SCALES}
     found = []
+    large = is_large(sides.models["f32"])
     for scale in SCALES:
+        alike: set[tuple[str, str]] = set()
         for e in events:
             if "arguments" not in e or type(modules["f32"][e["module"]]).__name__.startswith(SKIPPED):
                 continue
+            about = (repr(modules["f32"][e["module"]]), str([leaf["shape"] for leaf in e["leaves"]]))
+            if large and about in alike:
+                continue
+            alike.add(about)
             given = leaves.decode(e["arguments"], partial(_tensor, reader, scale))
             if not any(isinstance(v, torch.Tensor) and v.is_floating_point() for _, v in leaves.walk(given)):
                 continue

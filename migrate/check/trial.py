@@ -30,7 +30,7 @@ def find_inputs(model: Any, seconds: float = SECONDS) -> tuple[tuple[str, ...], 
     if not needed and any(p.kind is p.VAR_POSITIONAL for p in parameters):
         needed = [inspect.Parameter("x", inspect.Parameter.POSITIONAL_ONLY)]
     options = [
-        [replace(s, keyword=p.name) if p.kind is p.KEYWORD_ONLY else s for s in candidates(model, p, first=i == 0)] for i, p in enumerate(needed)
+        [replace(s, keyword=p.name) if p.kind is p.KEYWORD_ONLY else s for s in candidates(model, p, first=p is needed[0])] for p in needed
     ]
     if any(not o for o in options):
         missing = next(p.name for p, o in zip(needed, options, strict=True) if not o)

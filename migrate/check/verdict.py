@@ -4,7 +4,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 STAGES = ("parses", "imports", "builds", "loads", "shapes", "forward", "submodules", "gradients", "train", "steps", "jit", "tpu")
-USUAL = STAGES[:-1]  # the TPU compiler takes its time: only where it is asked for
+# Training for several steps and the TPU compiler take their time: only where they are asked for.
+USUAL = tuple(s for s in STAGES if s not in ("steps", "tpu"))
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from migrate.cli.failure import Failure
 )
 @click.option("--stages", help=f"Only these, comma-separated, of {', '.join(STAGES)}.")
 @click.option("--fast", is_flag=True, help="Values only: no gradients, no training, no jit.")
+@click.option("--steps", is_flag=True, help="Train both for a few steps as well (the stage steps).")
 @click.option("--tpu", is_flag=True, help="Compile for TPU v5e as well (the stage tpu).")
 @click.option("--drift", is_flag=True, help="Predict what a TPU's default precision does to each submodule.")
 @click.option("--timeout", type=float, default=Limits.seconds, show_default=True, help="Seconds for each side.")
@@ -57,6 +58,7 @@ def command(
     oracle: Path | None,
     stages: str | None,
     fast: bool,
+    steps: bool,
     tpu: bool,
     drift: bool,
     timeout: float,
@@ -75,7 +77,7 @@ def command(
     if fast and stages:
         raise click.UsageError("--fast and --stages exclude each other")
     asked = FAST if fast else tuple(s.strip() for s in stages.split(",")) if stages else USUAL
-    asked = (*asked, "tpu") if tpu else asked
+    asked = (*asked, *(name for name, wanted in (("steps", steps), ("tpu", tpu)) if wanted))
     return run_checks(
         None if oracle else files[0],
         files[-1],
