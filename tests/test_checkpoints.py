@@ -1,4 +1,5 @@
 """State dicts of converted models, under PyTorch's names."""
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from migrate.support.flax.batchnorm import BatchNorm2d
 from migrate.support.flax.building import reset_parameters
 from migrate.support.flax.checkpoints import load_state_dict, state_dict
 from migrate.support.flax.conv import Conv2d
+from migrate.support.jax.creation import arrays
 
 
 class Net(nnx.Module):
@@ -59,3 +61,9 @@ def test_reset_parameters() -> None:
         for part in ("weight", "bias"):
             value = np.asarray(new[f"{name}.{part}"])
             assert value.shape == old[f"{name}.{part}"].shape and np.abs(value).max() <= fan_in**-0.5 and value.std() > 0.2 * fan_in**-0.5
+
+
+def test_arrays() -> None:
+    got = arrays({"a": torch.arange(3), "b": [torch.ones(2), (4, None)]})
+    assert isinstance(got["a"], jax.Array) and got["a"].tolist() == [0, 1, 2]
+    assert got["b"][0].tolist() == [1, 1] and got["b"][1] == (4, None)

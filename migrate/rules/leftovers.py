@@ -76,11 +76,11 @@ class Everything(frozenset[str]):
 
 def _load(ctx: Context, node: ast.Call) -> None:
     """PyTorch's own files are read by PyTorch."""
-    ctx.report("MIG201", node, "torch.load: left as it is; PyTorch must be there where this runs")
+    ctx.report("MIG201", node, "torch.load: PyTorch reads its own files; it must be there where this runs")
     drop = [k for k in node.keywords if k.arg == "map_location"]
     ctx.removed.update(n for k in drop for n in ast.walk(k))
     ctx.removed.update(ast.walk(node.func))
-    ctx.edit(node, lambda e: calling.inplace(ctx, e, node, drop=drop, keywords=['map_location="cpu"']), RULE)
+    ctx.edit(node, lambda e: Piece(f"{ctx.name('arrays')}({calling.inplace(ctx, e, node, drop=drop, keywords=['map_location=\"cpu\"']).text})"), RULE)
 
 
 def _unknown_method(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
@@ -167,7 +167,7 @@ EXAMPLES = (
         "class Conv(nn.Conv2d):\n    def __init__(self, n):\n        nn.Conv2d.__init__(self, n, n, 3)\n",
         "        Conv2d.__init__(self, n, n, 3, rngs=rngs)\n", "        Conv2d.__init__(self, n, n, 3)\n", why="a method of a layer's class",
     ),
-    Example("def f(path, device):\n    return torch.load(path, map_location=device)\n", jax='    import torch\n    return torch.load(path, map_location="cpu")\n'),
+    Example("def f(path, device):\n    return torch.load(path, map_location=device)\n", jax='    import torch\n    return arrays(torch.load(path, map_location="cpu"))\n'),
     Example("class Net(nn.Module):\n    def forward(self, x):\n        return self.head(x)\n", jax="        return self.head(x)\n", why="reported: nothing sets it"),
     Example("def f(net):\n    return torch.optim.Adam(net)\n", refused="MIG307"),
     Example("class Work(torch.autograd.function.NestedIOFunction):\n    pass\n", refused="MIG306"),

@@ -20,3 +20,12 @@ def float_tensor(data):
     if isinstance(data, tuple):
         raise TypeError("whether a tuple is a size or data is not known here: use jnp.empty or jnp.asarray")
     return jnp.zeros(data, jnp.float32) if isinstance(data, int) else jnp.asarray(data, jnp.float32)
+
+
+def arrays(held):
+    """The same with arrays in the place of PyTorch's tensors, in dicts, lists and tuples too."""
+    if hasattr(held, "detach"):
+        return jnp.asarray(held.detach().cpu().numpy())
+    if isinstance(held, dict):
+        return {key: arrays(value) for key, value in held.items()}
+    return type(held)(map(arrays, held)) if type(held) in (list, tuple) else held
