@@ -80,7 +80,8 @@ def _load(ctx: Context, node: ast.Call) -> None:
     drop = [k for k in node.keywords if k.arg == "map_location"]
     ctx.removed.update(n for k in drop for n in ast.walk(k))
     ctx.removed.update(ast.walk(node.func))
-    ctx.edit(node, lambda e: Piece(f"{ctx.name('arrays')}({calling.inplace(ctx, e, node, drop=drop, keywords=['map_location=\"cpu\"']).text})"), RULE)
+    where = 'map_location="cpu"'
+    ctx.edit(node, lambda e: Piece(f"{ctx.name('arrays')}({calling.inplace(ctx, e, node, drop=drop, keywords=[where]).text})"), RULE)
 
 
 def _unknown_method(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
