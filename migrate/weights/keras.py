@@ -123,8 +123,8 @@ def _walk(node: Any, path: str, name: str, tree: Tree, above: tuple[int, ...]) -
     for torch_name, place in state.items():
         if place is not None:
             places.setdefault(place[0], []).append((torch_name, place[1]))
-    children = ((attribute, getattr(node, attribute, None)) for attribute in places) if native else children(node)
-    for key, value in children:
+    held = ((attribute, getattr(node, attribute, None)) for attribute in places) if native else children(node)
+    for key, value in held:
         if isinstance(value, keras.Variable):
             for torch_name, axes in places.get(key, [(key, None)]):
                 tree.add(value, path + key, name + torch_name, axes)
