@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from migrate import libraries
 from migrate.diagnostics import Diagnostic
 from migrate.infer.facts import Exchange
+from migrate.libraries import Boundary
 from migrate.pipeline import SUPPORT, Conversion, convert_unit, deep, target_named
 from migrate.source.datafiles import beside
 from migrate.settings import table_for
@@ -119,7 +121,7 @@ def convert_reached(
     """Converts files with all that they reach: the conversions by path, the modules by name."""
     for path, name in starts:
         reach.add(path, name)
-    unit = Unit(table)
+    unit = Unit(table, homes=reach.homes)
     modules = {m.name: m for m in reach.modules.values() if m.whole or m.kept or m.package or m.needed}
     left_out: dict[str, list[str]] = {}
     files: dict[Path, Conversion] = {}
@@ -145,7 +147,7 @@ def _copied(modules: "Mapping[str, Module | Placed]", out: Path) -> dict[Path, b
     copied: dict[Path, bytes] = {}
     for m in modules.values():
         folders = m.name.split(".")[: None if m.package else -1]
-        if not folders:
+        if not folders or libraries.standard().of(m.name):
             continue
         top = m.path.parents[len(folders) - 1]
         for p in beside(m.path, m.tree, top):
@@ -166,11 +168,15 @@ def _outputs(files: Mapping[Path, Conversion], out: Path, target: str, modules: 
     written: dict[Path, bytes] = {}
     names: set[str] = set()
     used: set[str] = set()
+    boundary = libraries.standard()
     for m in modules.values():
         c = files[m.path]
         names |= c.names
         used |= _attributes(c.code)
-        where = out.joinpath(*m.name.split("."))
+        name = boundary.place(m.name, target)
+        for package in _packages(boundary, m.name, name):
+            written.setdefault(out.joinpath(*package, "__init__.py"), b"")
+        where = out.joinpath(*name.split("."))
         where = where / "__init__.py" if m.package else where.with_suffix(".py")
         written[where] = _encode(c)
     if names:
@@ -179,6 +185,12 @@ def _outputs(files: Mapping[Path, Conversion], out: Path, target: str, modules: 
         used |= _methods(out / f"{name}.py") if earlier else set()
         written[out / f"{name}.py"] = load_support(target).module(names | earlier, used).encode()
     return written
+
+
+def _packages(boundary: Boundary, module: str, name: str) -> list[list[str]]:
+    """The packages around a converted module of a library: they are new, and empty."""
+    parts = name.split(".")
+    return [parts[:n] for n in range(1, len(parts))] if boundary.converted(module) else []
 
 
 def _existing(path: Path, target: str) -> set[str]:

@@ -18,6 +18,7 @@ REFUSED = frozenset({"out", "generator"})
 TARGETS = {"flax": ("flax", "jax"), "keras": ("keras", "jax")}  # the variants that a target reads, first ones first
 KINDS = ("function", "attribute", "noop")
 ROW_KEYS = {"torch", "also", "methods", "kind", "signature", "returns", "note", "call", "support", "state", "case", "attributes", "jax", "flax", "keras", "inplace", "value", "imports"}
+LIBRARY_KEYS = {"library", "alias", "noise"}  # read by libraries.py
 VARIANT_KEYS = {"when", "to", "pin", "drop", "reject", "cast", "deviates", "reason", "pick", "note", "returns", "limits"}
 
 
@@ -236,10 +237,23 @@ def _constant(raw: Mapping[str, Any], file: str) -> Row:
     )
 
 
+def _stand_in(raw: Mapping[str, Any], file: str) -> Row:
+    """A class, function or object of a library with one of the support code that is used just as it is; `returns` is what calling it gives."""
+    if unknown := set(raw) - {"torch", "to", "also", "returns", "note"}:
+        raise TableError(f"{file}: {raw['torch']}: unknown keys: {', '.join(sorted(unknown))}")
+    to = raw.get("to", raw["torch"].rpartition(".")[2])
+    return Row(
+        torch=raw["torch"], also=_strings(raw.get("also")), methods=(), kind="stand_in", signature="(*args, **kwargs)", returns=raw.get("returns", "unknown"),
+        note=raw.get("note", ""), variants={"jax": (Variant(to=to),)}, file=file,
+    )
+
+
 def read(text: str, file: str) -> list[Row]:
     """The rows of one TOML text, checked against the law. Raises TableError with the file and the row."""
     rows = _read(text, file)
     for row in rows:
+        if row.kind == "stand_in":
+            continue
         try:
             _check_law(row, f"{file}: {row.torch}")
         except SyntaxError as e:
@@ -252,10 +266,11 @@ def _read(text: str, file: str) -> list[Row]:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as e:
         raise TableError(f"{file}: {e}") from None
-    if unknown := set(data) - {"op", "layer", "constant"}:
+    if unknown := set(data) - {"op", "layer", "constant", "stand_in", *LIBRARY_KEYS}:
         raise TableError(f"{file}: unknown tables: {', '.join(sorted(unknown))}")
     makers: dict[str, Callable[[Mapping[str, Any]], Row]] = {
         "op": lambda r: _row(r, "function", file), "layer": lambda r: _row(r, "layer", file), "constant": lambda r: _constant(r, file),
+        "stand_in": lambda r: _stand_in(r, file),
     }
     rows = []
     for kind, make in makers.items():

@@ -120,6 +120,8 @@ def _function(inf: Inference, frame: Frame, node: ast.Call, callee: Kind, args: 
         _bind(inf, ref, node, args, keywords, skip_self=ref.owner is not None and not bound and not ref.is_static and not ref.is_classmethod)
         return inf.returns.get(ref, UNKNOWN)
     if isinstance(ref, Row):
+        if ref.returns.startswith("argument "):
+            return _given(ref, ref.returns.partition(" ")[2], args, keywords)
         first = args[0] if args else keywords.get("input", TENSOR)
         return returned(ref, first)
     if isinstance(ref, ast.Lambda):
@@ -127,6 +129,12 @@ def _function(inf: Inference, frame: Frame, node: ast.Call, callee: Kind, args: 
             if inf.of(p).is_unknown:
                 inf.kinds[p] = k
     return callee.item or UNKNOWN
+
+
+def _given(row: Row, name: str, args: list[Kind], keywords: dict[str | None, Kind]) -> Kind:
+    """The kind of the argument of that name."""
+    at = [p.name for p in row.parameters].index(name)
+    return keywords.get(name, args[at] if at < len(args) else UNKNOWN)
 
 
 def _bind(inf: Inference, f: FunctionInfo, node: ast.Call, args: list[Kind], keywords: dict[str | None, Kind], skip_self: bool = False) -> None:

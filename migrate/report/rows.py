@@ -25,7 +25,7 @@ def find(table: Table, name: str) -> list[Row]:
 
 def describe(row: Row, targets: Sequence[str]) -> str:
     """A row as a few lines."""
-    lines = [row.torch + (row.signature if row.kind not in ("constant", "attribute") else "")]
+    lines = [row.torch + (row.signature if row.kind not in ("constant", "attribute", "stand_in") else "")]
     if row.also:
         lines.append(f"  also: {', '.join(row.also)}")
     if row.methods:
@@ -44,7 +44,7 @@ def describe(row: Row, targets: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-KINDS = {"function": "functions", "attribute": "attributes", "layer": "layers", "constant": "constants", "noop": "without effect"}
+KINDS = {"function": "functions", "attribute": "attributes", "layer": "layers", "constant": "constants", "stand_in": "of libraries", "noop": "without effect"}
 
 
 def status(row: Row, target: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from migrate.context import Context
-from migrate.rules import lookups
+from migrate.rules import lookups, relocation
 from migrate.rules.example import Example
 from migrate.rules.modules import remove_statement
 from migrate.source.installed import folder_of
@@ -71,6 +71,11 @@ def is_torch(dotted: str) -> bool:
     return dotted == "torch" or dotted.startswith("torch.")
 
 
+def is_foreign(ctx: Context, dotted: str) -> bool:
+    """A name of PyTorch itself, or one that a library keeps to itself."""
+    return is_torch(dotted) or ctx.unit.boundary.outside(dotted)
+
+
 def plan(ctx: Context, used: Usage) -> None:
     """Plans the edits of all import statements; `used` is what the output looks up, imports aside."""
     src = ctx.source
@@ -80,6 +85,10 @@ def plan(ctx: Context, used: Usage) -> None:
             continue
         _left_behind(ctx, node)
         gone = [a for a in node.names if _goes(ctx, node, a, used)]
+        kept = [a for a in node.names if a not in gone]
+        if moved := relocation.statements(ctx, node, kept):
+            ctx.plan.replace(*ctx.source.span(node), f"\n{ctx.source.indent(node)}".join(moved), RULE)
+            continue
         if not gone:
             continue
         top = node in src.tree.body
@@ -109,7 +118,7 @@ def _carried(ctx: Context, used: Usage) -> str:
 def _left_behind(ctx: Context, node: ast.Import | ast.ImportFrom) -> None:
     """Says that a library which builds on PyTorch is not converted along."""
     for top in {_dotted(ctx, node, a).partition(".")[0] for a in node.names}:
-        known = top in {m.partition(".")[0] for m in ctx.unit.files} or any(r.torch.startswith(f"{top}.") for r in ctx.unit.table.rows)
+        known = top in ctx.unit.boundary.libraries or top in {m.partition(".")[0] for m in ctx.unit.files} or any(r.torch.startswith(f"{top}.") for r in ctx.unit.table.rows)
         if not known and folder_of(top) is not None:
             ctx.report("MIG502", node, f"{top} builds on PyTorch and is not converted along: give its folder with --root")
 
@@ -127,14 +136,14 @@ def _goes(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, used: U
     if a.name == "*":
         return is_torch(dotted.removesuffix(".*")) and not any(_by_star(ctx, n) for left in ctx.left for n in ast.walk(left))
     places = used.uses(name)
-    if name in ctx.added_names() and (is_torch(dotted) or isinstance(ctx.unit.named(dotted), Row)):
+    if name in ctx.added_names() and (is_foreign(ctx, dotted) or isinstance(ctx.unit.named(dotted), Row)):
         return True  # the output's own import of that name takes its place
     known = ctx.unit.named(dotted)
     if not places and isinstance(known, Row):
         return True
     if f"{ctx.file.module}.{name}" in ctx.facts.imported_names and not isinstance(known, Row):
         return False  # another file imports it from here
-    if is_torch(dotted):
+    if is_foreign(ctx, dotted):
         inner = bool(places) and "" not in places and node in ctx.source.tree.body and not any(isinstance(n, ast.Name) and n.id == name for n in ctx.kept)
         if inner:
             _move_inside(ctx, node, a, places)
@@ -153,7 +162,7 @@ def _move_inside(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, 
     from migrate.rules.modules import _body_start, _one_liner
 
     alias = f"{a.name} as {a.asname}" if a.asname else a.name
-    text = f"import {alias}" if isinstance(node, ast.Import) else f"from {node.module} import {alias}"
+    text = f"import {alias}" if isinstance(node, ast.Import) else f"from {ctx.file.names.absolute(node.module, node.level)} import {alias}"
     for f in ctx.file.functions:
         path = _path(ctx, f.node)
         if path in places or path.rpartition(".")[0] + "." + "forward" == path and f"{path.rpartition('.')[0]}.{ctx.target.forward}" in places:

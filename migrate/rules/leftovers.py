@@ -11,7 +11,7 @@ from migrate.infer.annotations import TRANSPARENT
 from migrate.infer.calls import PYTHON_METHODS
 from migrate.rules import calling
 from migrate.rules.example import Example
-from migrate.rules.imports import is_torch
+from migrate.rules.imports import is_foreign
 from migrate.rules.noise import CONTEXTS, DECORATORS
 from migrate.tables import Row
 
@@ -31,7 +31,7 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         _load(ctx, node)
     elif isinstance(node.func, ast.Attribute) and isinstance(row := ctx.resolve(node.func.value), Row) and row.kind == "layer" and row.support in ctx.support:
         return  # a method of a layer's class, which is there under another name
-    elif isinstance(found, str) and is_torch(found):
+    elif isinstance(found, str) and is_foreign(ctx, found):
         if not _covered(ctx, node.func):
             refuse(ctx, node, found)
     elif isinstance(node.func, ast.Attribute) and ctx.kind(node.func.value).is_tensor and found is None and not ctx.owned(node.func):
@@ -105,7 +105,7 @@ def visit_value(ctx: Context, node: ast.Name | ast.Attribute) -> None:
     if not isinstance(node.ctx, ast.Load) or ctx.owned(node) or node in ctx.removed or isinstance(parent, ast.Attribute) or isinstance(parent, ast.Call) and parent.func is node:
         return
     found = ctx.resolve(node)
-    if not isinstance(found, str) or not is_torch(found) or _covered(ctx, node):
+    if not isinstance(found, str) or not is_foreign(ctx, found) or _covered(ctx, node):
         return
     if _in_annotation(ctx, node):
         _annotation(ctx, node, found)

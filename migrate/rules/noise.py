@@ -44,7 +44,7 @@ def _name(ctx: Context, node: ast.expr) -> str:
 
 def visit_with(ctx: Context, node: ast.With | ast.AsyncWith) -> None:
     """`with torch.no_grad():` - the body stays, one level out."""
-    noise = [i for i in node.items if _name(ctx, i.context_expr) in CONTEXTS]
+    noise = [i for i in node.items if _name(ctx, i.context_expr) in CONTEXTS | ctx.unit.boundary.noise]
     if not noise:
         return
     for i in noise:
@@ -100,7 +100,7 @@ def visit_decorators(ctx: Context, node: ast.FunctionDef | ast.AsyncFunctionDef 
     """Decorators of compilation and gradient modes go."""
     src = ctx.source
     for d in node.decorator_list:
-        if _name(ctx, d) in DECORATORS or _name(ctx, d) == "abc.abstractmethod" and _not_abstract(ctx, node):
+        if _name(ctx, d) in DECORATORS | ctx.unit.boundary.noise or _name(ctx, d) == "abc.abstractmethod" and _not_abstract(ctx, node):
             ctx.removed.update(ast.walk(d))
             start = src.text.rindex("@", 0, src.start(d))
             ctx.plan.replace(src.line_start(start), src.line_end(src.end(d)), "", RULE)
@@ -123,7 +123,7 @@ def visit_expr(ctx: Context, node: ast.Expr) -> None:
             test, message = node.value.args
             ctx.edit(node, lambda e: Piece(f"assert {e.piece(test).at(1)}, {e.piece(message).at(1)}"), RULE, "MIG103", name)
             return
-        if name in STATEMENTS or name.startswith(FLAGS) or _logs(ctx, node.value):
+        if name in STATEMENTS or name in ctx.unit.boundary.noise or name.startswith(FLAGS) or _logs(ctx, node.value):
             remove_statement(ctx, node, RULE)
 
 
@@ -153,7 +153,7 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     if name in SAME and len(node.args) == 1:
         ctx.edit(node, lambda e: e.piece(node.args[0]), RULE, "MIG103", name)
         ctx.removed.add(node.func)
-    elif name in FALSE:
+    elif name in FALSE or name in ctx.unit.boundary.false:
         ctx.edit(node, lambda e: Piece("False"), RULE, "MIG103", name)
     elif isinstance(node.func, ast.Attribute) and node.func.attr in MODULE_NOISE and ctx.kind(node.func.value).tag == "module" and not _own(ctx, node.func):
         receiver = node.func.value

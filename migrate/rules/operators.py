@@ -204,7 +204,7 @@ def visit_name(ctx: Context, node: ast.Name) -> None:
 
 
 def _value(ctx: Context, node: ast.Name | ast.Attribute, row: Row, parent: ast.AST | None) -> None:
-    if row.kind == "constant":
+    if row.kind in ("constant", "stand_in"):
         variants = row.for_target(ctx.target.name)
         if not variants:
             ctx.refuse("MIG301", node, f"{row.torch} has no equivalent for this target yet")

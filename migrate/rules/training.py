@@ -13,7 +13,8 @@ from migrate.rules import calling
 from migrate.rules.example import Example
 from migrate.rules.modules import remove_statement
 from migrate.rules.state import fill
-from migrate.source.modules import FunctionInfo
+from migrate.infer.kinds import refs
+from migrate.source.modules import ClassInfo, FunctionInfo
 
 RULE = "training"
 
@@ -23,7 +24,10 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
     if node.attr != "training" or ctx.owned(node):
         return
     owner = ctx.class_of(node)
-    if not ctx.is_self(node.value) or owner is None or not owner.is_module or owner.method("training"):
+    if not ctx.is_self(node.value):
+        _of_another(ctx, node)
+        return
+    if owner is None or not owner.is_module or owner.method("training"):
         return
     if not isinstance(node.ctx, ast.Load) and _set(ctx, node):
         owner.traits.add("training")
@@ -43,6 +47,33 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
         return fill(ctx, text, self=e.piece(node.value))
 
     ctx.edit(node, build, RULE)
+
+
+def _of_another(ctx: Context, node: ast.Attribute) -> None:
+    """`module.training` in a function that is handed a module."""
+    kind = ctx.kind(node.value)
+    if kind.tag != "module" or not isinstance(node.ctx, ast.Load) or not ctx.target.training_attribute:
+        return
+    known = [c for c in refs(kind) if isinstance(c, ClassInfo)]
+    if not known and not refs(kind):
+        known = ctx.shared.get("handed_modules") or _handed(ctx)
+    for c in known:
+        c.traits.add("training")
+    if known and not any(c.method("training") for c in known):
+        ctx.edit(node, lambda e: fill(ctx, ctx.target.training, self=e.piece(node.value)), RULE)
+
+
+def _handed(ctx: Context) -> list[ClassInfo]:
+    """The module classes whose methods hand `self` to a call."""
+    found = {}
+    for file in ctx.unit.files.values():
+        for f in file.functions:
+            if f.owner is not None and f.owner.is_module and f.self_name:
+                calls = (n for n in ast.walk(f.node) if isinstance(n, ast.Call))
+                if any(isinstance(a, ast.Name) and a.id == f.self_name for c in calls for a in [*c.args, *(k.value for k in c.keywords)]):
+                    found[f.owner] = True
+    ctx.shared["handed_modules"] = list(found)
+    return list(found)
 
 
 def _set(ctx: Context, node: ast.Attribute) -> bool:
@@ -123,6 +154,10 @@ EXAMPLES = (
         "    net = Linear(3, 3)\n    y = net(x, training=True)\n    return net, y + net(x)\n", why="the mode of a call",
     ),
     Example("def f(step, x):\n    net = nn.Linear(3, 3)\n    net.train()\n    y = net(x)\n    return step(net, y)\n", keras="    net.train()\n    y = net(x)\n", why="another function is handed the module"),
+    Example(
+        "def mix(module: nn.Module, x):\n    return F.dropout(x, 0.1, module.training)\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n        return mix(self, x)\n",
+        "training=not module.deterministic, rngs=rngs)\n\n\nclass Net(nnx.Module):\n    deterministic = False\n", "training=module.training", why="a function that is handed a module",
+    ),
     Example("class Config:\n    def __init__(self):\n        self.training = True\n"),
     Example("def f(config):\n    return config.training\n"),
     Example(

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from migrate import libraries
+from migrate.libraries import Boundary
 from migrate.source.names import BUILTINS, FunctionNode, Names
 from migrate.source.text import Source
 from migrate.tables import Row, Table
@@ -161,6 +163,8 @@ class Unit:
     subclasses: dict[ClassInfo, list[ClassInfo]] = field(default_factory=dict)
     told: frozenset[str] = frozenset()  # such strings of code elsewhere
     shared: dict[str, Any] = field(default_factory=dict)  # what rules find out of all files once
+    boundary: Boundary = field(default_factory=libraries.standard)
+    homes: dict[str, str] = field(default_factory=dict)  # names that a package hands out when asked, with the full names
     texts: set[str] | None = None  # the strings of all files that could be names, once asked for
 
     def add(self, source: Source, module: str = "", package: bool = False) -> FileInfo:
@@ -211,6 +215,8 @@ class Unit:
         name = file.names.dotted(node)
         if name is None and isinstance(node, ast.Attribute):
             return self._attribute(file, node)
+        if name and isinstance(node, ast.Attribute) and self.boundary.of(name) and isinstance(self.resolve(file, node.value), Row):
+            return None  # an attribute of what stands in for something of a library
         return self.named(name) if name else None
 
     def _starred(self, file: FileInfo, name: str) -> "ClassInfo | FunctionInfo | Row | str | None":
@@ -285,6 +291,7 @@ class Unit:
         """`torch.nn.modules.conv.Conv2d` is `torch.nn.Conv2d`."""
         if dotted.startswith("torch.nn.modules."):
             dotted = f"torch.nn.{dotted.rpartition('.')[2]}"
+        dotted = self.boundary.short(self.homes.get(dotted, dotted))
         return MODULE_BASES.get(dotted, dotted)
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from migrate import libraries
+from migrate.libraries import Boundary
 from migrate.source.installed import folder_of
 from migrate.source.modules import MODULE_BASES
 from migrate.source.text import Source, SourceError
@@ -58,7 +60,11 @@ class Module:
 class Reach:
     """Follows names through imports, from files that are needed whole."""
 
-    def __init__(self, roots: Iterable[Path], known: Collection[str] = (), texts: Mapping[Path, bytes] | None = None, installed: bool = True) -> None:
+    def __init__(
+        self, roots: Iterable[Path], known: Collection[str] = (), texts: Mapping[Path, bytes] | None = None, installed: bool = True, boundary: Boundary | None = None,
+    ) -> None:
+        self.boundary = boundary or libraries.standard()
+        self.homes: dict[str, str] = {}  # names that a package of a library hands out when asked, with the full names
         self.texts = texts or {}  # what stands for the content of some files
         self.installed = installed  # whether libraries of the environment that build on PyTorch count as local
         self.roots = [r.resolve() for r in roots]
@@ -100,7 +106,8 @@ class Reach:
     def _in_environment(self, dotted: str) -> Path | None:
         """The file of a module of an installed library that builds on PyTorch, where a class needs it."""
         top = dotted.partition(".")[0]
-        folder = folder_of(top) if self.installed and top not in self.known and (self._live or top in self._followed) else None
+        known = top in self.known and top not in self.boundary.libraries
+        folder = folder_of(top) if self.installed and not known and (self._live or top in self._followed) else None
         if folder is None:
             return None
         self._followed.add(top)
@@ -115,6 +122,8 @@ class Reach:
         """A local module, read when first asked for."""
         if dotted in self.modules:
             return self.modules[dotted]
+        if self.boundary.outside(dotted):
+            return None
         path = self.find(dotted) or self._in_environment(dotted)
         return self._load(dotted, path) if path is not None else None
 
@@ -137,7 +146,7 @@ class Reach:
                 module.stars.append(module.absolute(star.module, star.level))
         self.modules[name] = module
         parent = name.rpartition(".")[0]
-        if parent:
+        if parent and self.boundary.of(name) is None:
             self.get(parent)
         return module
 
@@ -147,8 +156,8 @@ class Reach:
 
     def need(self, module: Module, name: str) -> bool:
         """Needs one name of a module. False where the module does not have it."""
-        if f"{module.name}.{name}" in MODULE_BASES:
-            return True  # as good as torch.nn.Module
+        if f"{module.name}.{name}" in MODULE_BASES or self.boundary.outside(f"{module.name}.{name}"):
+            return True  # as good as torch.nn.Module, or replaced
         if {(module.name, name, self._live), (module.name, name, True)} & self._seen:
             return name in module.needed
         self._seen.add((module.name, name, self._live))
