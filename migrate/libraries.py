@@ -32,7 +32,7 @@ class Boundary:
     libraries: Mapping[str, Library] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
     noise: frozenset[str] = frozenset()
-    false: frozenset[str] = frozenset()  # questions whose answer is no: whether a kernel or a compiler is there
+    answers: Mapping[str, bool] = field(default_factory=dict)  # of questions such as whether a kernel or a compiler is there
 
     def of(self, dotted: str) -> Library | None:
         """The library that a dotted name belongs to."""
@@ -73,7 +73,7 @@ def standard() -> Boundary:
     libraries: dict[str, Library] = {}
     aliases: dict[str, str] = {}
     noise: set[str] = set()
-    false: set[str] = set()
+    answers: dict[str, bool] = {}
     for path in sorted((FOLDER / "libraries").glob("*.toml")):
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         for raw in data.get("library", ()):
@@ -81,8 +81,8 @@ def standard() -> Boundary:
             libraries[library.name] = library
         aliases |= data.get("alias", {})
         noise |= set(data.get("noise", {}).get("names", ()))
-        false |= set(data.get("noise", {}).get("false", ()))
-    return Boundary(libraries, aliases, frozenset(noise), frozenset(false))
+        answers |= {name: key == "true" for key in ("true", "false") for name in data.get("noise", {}).get(key, ())}
+    return Boundary(libraries, aliases, frozenset(noise), answers)
 
 
 def _library(raw: Mapping[str, Any], file: str) -> Library:

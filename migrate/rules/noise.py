@@ -153,8 +153,9 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     if name in SAME and len(node.args) == 1:
         ctx.edit(node, lambda e: e.piece(node.args[0]), RULE, "MIG103", name)
         ctx.removed.add(node.func)
-    elif name in FALSE or name in ctx.unit.boundary.false:
-        ctx.edit(node, lambda e: Piece("False"), RULE, "MIG103", name)
+    elif name in FALSE or name in ctx.unit.boundary.answers:
+        answer = str(ctx.unit.boundary.answers.get(name, False))
+        ctx.edit(node, lambda e: Piece(answer), RULE, "MIG103", name)
     elif isinstance(node.func, ast.Attribute) and node.func.attr in MODULE_NOISE and ctx.kind(node.func.value).tag == "module" and not _own(ctx, node.func):
         receiver = node.func.value
         if isinstance(ctx.source.parent(node), ast.Expr):

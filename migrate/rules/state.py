@@ -52,7 +52,8 @@ def _parameter(ctx: Context, node: ast.Call) -> None:
     frozen = any(k.arg == "requires_grad" and isinstance(k.value, ast.Constant) and k.value.value is False for k in node.keywords)
     frozen = frozen or len(node.args) > 1 and isinstance(node.args[1], ast.Constant) and node.args[1].value is False or ctx.dotted(node.func).endswith("Buffer")
     text = ctx.target.buffer if frozen else ctx.target.parameter
-    ctx.edit(node, lambda e: fill(ctx, _plain(text, None), x=_array(ctx, e, value)), RULE, why="torch.nn.Parameter")
+    persistent = next((k.value for k in node.keywords if k.arg == "persistent"), None)
+    ctx.edit(node, lambda e: fill(ctx, _plain(text, persistent), x=_array(ctx, e, value)), RULE, why="torch.nn.Parameter")
 
 
 def _array(ctx: Context, e: Emitter, value: ast.expr) -> Piece:
@@ -328,6 +329,7 @@ def write(ctx: Context, e: Emitter, variable: ast.Attribute, value: Piece, templ
 
 HEAD = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3))\n        self.register_buffer('b', torch.ones(3))\n        self.a = nn.Linear(3, 4)\n\n    def forward(self, x):\n"
 EXAMPLES = (
+    Example("class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = nn.Buffer(torch.zeros(3), persistent=False)\n", jax="        self.a = Buffer(jnp.zeros((3,)), persistent=False)\n"),
     Example("def largest(m):\n    return m.weight.data.abs().max() + other(m.bias.data)\n", "    return jnp.max(absolute(torch_weight(m))) + other(bias_of(m))\n", keras="def largest(m):\n", why="data of any layer"),
     Example(
         "class Net(nn.Module):\n    def __init__(self, n=0):\n        super().__init__()\n        self.register_buffer('mask', None)\n        if n:\n            self.register_buffer('mask', torch.zeros(n))\n\n"

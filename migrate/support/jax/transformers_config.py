@@ -12,6 +12,11 @@ LAYER_TYPES = {"mamba": "linear_attention", "attention": "full_attention"}
 SCALED_ROPE = ("llama3", "yarn", "longrope")
 
 
+def interval(min=None, max=None, **kwargs):
+    """Makes a field of a dataclass; that its value lies between the two is not checked."""
+    return dataclasses.field
+
+
 class SubConfigSpec:
     """How a configuration within another one is made where none is given."""
 
