@@ -19,6 +19,7 @@ class Library:
     name: str
     converted: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    auto: Mapping[str, str] = field(default_factory=dict)  # what makes the model of any configuration, with the end of the model's name
 
     def converts(self, dotted: str) -> bool:
         """Whether a module, or a name in one, is converted along."""
@@ -86,8 +87,8 @@ def standard() -> Boundary:
 
 
 def _library(raw: Mapping[str, Any], file: str) -> Library:
-    if unknown := set(raw) - {"name", "converted", "without"}:
+    if unknown := set(raw) - {"name", "converted", "without", "auto"}:
         raise TableError(f"{file}: unknown keys of a library: {', '.join(sorted(unknown))}")
     name = raw["name"]
-    full = [tuple(f"{name}.{m}" for m in raw.get(key, ())) for key in ("converted", "without")]
-    return Library(name, *full)
+    converted, without = (tuple(f"{name}.{m}" for m in raw.get(key, ())) for key in ("converted", "without"))
+    return Library(name, converted, without, raw.get("auto", {}))

@@ -17,7 +17,7 @@ DROPPED = frozenset({"device", "requires_grad", "pin_memory", "layout", "memory_
 REFUSED = frozenset({"out", "generator"})
 TARGETS = {"flax": ("flax", "jax"), "keras": ("keras", "jax")}  # the variants that a target reads, first ones first
 KINDS = ("function", "attribute", "noop")
-ROW_KEYS = {"torch", "also", "methods", "kind", "signature", "returns", "note", "call", "support", "state", "case", "attributes", "jax", "flax", "keras", "inplace", "value", "imports"}
+ROW_KEYS = {"torch", "also", "methods", "kind", "signature", "returns", "note", "call", "support", "state", "case", "attributes", "jax", "flax", "keras", "inplace", "value", "imports", "makers"}
 LIBRARY_KEYS = {"library", "alias", "noise"}  # read by libraries.py
 VARIANT_KEYS = {"when", "to", "pin", "drop", "reject", "cast", "deviates", "reason", "pick", "note", "returns", "limits"}
 
@@ -91,6 +91,7 @@ class Row:
     file: str = ""
     attributes: Mapping[str, str] = field(default_factory=dict)
     value: str = ""  # an expression: the operator where it is no call, `isinstance(x, torch.Tensor)`
+    makers: tuple[str, ...] = ()  # methods of a layer's class that make one as the class itself does
     imports: tuple[str, ...] = ()  # of a user's row: statements that the output needs
 
     @cached_property
@@ -221,6 +222,7 @@ def _row(raw: Mapping[str, Any], kind: str, file: str) -> Row:
         attributes=raw.get("attributes", {}),
         value=raw.get("value", ""),
         imports=_strings(raw.get("imports")),
+        makers=_strings(raw.get("makers")),
     )
     return row
 

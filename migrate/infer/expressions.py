@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from migrate.infer.engine import Frame, Inference, constant, usage
-from migrate.infer.kinds import BOOL, BOOL_TENSOR, FACTORY, FLOAT, INT, MODULE, NAMED, NUMBER, STR, TENSOR, UNKNOWN, Kind, join, join_all
+from migrate.infer.kinds import BOOL, BOOL_TENSOR, FACTORY, FLOAT, INT, MODULE, NAMED, NUMBER, STR, TENSOR, UNKNOWN, Kind, join, join_all, refs
 from migrate.infer.lookups import lookup
 from migrate.source.modules import ClassInfo, FunctionInfo
 from migrate.tables import Row
@@ -74,11 +74,19 @@ def _resolved(inf: Inference, found: "ClassInfo | FunctionInfo | Row | str | Non
 
 def _attribute(inf: Inference, frame: Frame, node: ast.Attribute) -> Kind:
     base = evaluate(inf, frame, node.value)
+    if base.tag in ("class", "factory") and makes(base, node.attr):
+        return base
     if base.tag in ("import", "class", "unknown"):
         found = inf.resolve(frame.file, node)
         if found is not None and not (base.tag == "class" and isinstance(base.ref, ClassInfo) and isinstance(found, str)):
             return _resolved(inf, found)
     return attribute_of(inf, base, node.attr)
+
+
+def makes(kind: Kind, name: str) -> bool:
+    """Whether a method of a class makes modules just as the class does."""
+    layers = [r.layer if isinstance(r, ClassInfo) else r for r in refs(kind) if isinstance(r, (ClassInfo, Row))]
+    return bool(layers) and all(isinstance(r, Row) and name in r.makers for r in layers)
 
 
 def attribute_of(inf: Inference, base: Kind, name: str) -> Kind:

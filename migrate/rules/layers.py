@@ -9,6 +9,7 @@ import ast
 from migrate.calls import Bound, Filler, Refusal, bind, choose, template_names
 from migrate.context import Context
 from migrate.edits import Emitter, Piece
+from migrate.infer.expressions import makes
 from migrate.infer.kinds import UNKNOWN, Kind, refs
 from migrate.rules import calling, rngs
 from migrate.rules.example import Example
@@ -23,6 +24,8 @@ SEQUENTIAL, MODULE_LIST, MODULE_DICT = "torch.nn.Sequential", "torch.nn.ModuleLi
 
 def visit_call(ctx: Context, node: ast.Call) -> None:
     """`nn.Linear(...)`."""
+    if isinstance(node.func, ast.Attribute) and ctx.kind(node.func).tag == "class" and makes(ctx.kind(node.func), node.func.attr):
+        _maker(ctx, node.func)
     row = ctx.resolve(node.func)
     if not isinstance(row, Row) or row.kind != "layer" or ctx.owned(node):
         return
@@ -54,6 +57,11 @@ def _other_dtype(ctx: Context, node: ast.Call) -> ast.expr | None:
     if given is None or ctx.kind(given).tag == "none" or ctx.kind(given).optional or ctx.kind(given).is_unknown:
         return None
     return None if ctx.dotted(given) in ("torch.float32", "torch.float") or ast.unparse(given) == "torch.get_default_dtype()" else given
+
+
+def _maker(ctx: Context, func: ast.Attribute) -> None:
+    """`Model.from_config(config)` is `Model(config)`."""
+    ctx.edit(func, lambda e: e.piece(func.value), RULE, why=func.attr)
 
 
 def _native(ctx: Context, node: ast.Call, row: Row) -> tuple[Bound, Variant] | None:

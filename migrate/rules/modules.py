@@ -286,6 +286,7 @@ def _super_init(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
         return
     takes = isinstance(target, ClassInfo) and (target.is_module or any(f.builds for f in [target.method("__init__")] if f)) and _accepts(target)
     layer = target.support if isinstance(target, Row) else ""
+    takes = takes or isinstance(target, ClassInfo) and not target.is_module and _hands_on(target)
     takes = takes or bool(layer) and inherited_rngs(ctx.support, layer) == "required" or isinstance(target, Row) and target.torch in _CONTAINERS
     keywords = ["rngs=rngs"] if takes and not any(k.arg == "rngs" for k in node.keywords) else []
     if drop:
@@ -295,6 +296,16 @@ def _super_init(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
 
 
 _CONTAINERS = ("torch.nn.Sequential_",)
+
+
+def _hands_on(c: ClassInfo) -> bool:
+    """A mixin whose constructor hands its keyword arguments on to the next class."""
+    init = c.method("__init__")
+    if init is None or init.node.args.kwarg is None:
+        return False
+    name = init.node.args.kwarg.arg
+    calls = [s.value for s in init.node.body if _is_super_init(s)]
+    return any(k.arg is None and isinstance(k.value, ast.Name) and k.value.id == name for c in calls for k in c.keywords)  # type: ignore[attr-defined]
 
 
 def _accepts(c: ClassInfo) -> bool:

@@ -123,6 +123,10 @@ def visit_expr(ctx: Context, node: ast.Expr) -> None:
             test, message = node.value.args
             ctx.edit(node, lambda e: Piece(f"assert {e.piece(test).at(1)}, {e.piece(message).at(1)}"), RULE, "MIG103", name)
             return
+        if _loads(ctx, node.value):
+            ctx.report("MIG201", node, "a hook on state dicts is left out: names of older checkpoints must be changed before they are loaded")
+            remove_statement(ctx, node, RULE)
+            return
         if name in STATEMENTS or name in ctx.unit.boundary.noise or name.startswith(FLAGS) or _logs(ctx, node.value):
             remove_statement(ctx, node, RULE)
 
@@ -133,6 +137,16 @@ def _logs(ctx: Context, node: ast.Call) -> bool:
     if not isinstance(func, ast.Attribute) or func.attr not in ("log", "log_dict") or owner is None or not owner.is_module or not ctx.is_self(func.value):
         return False
     return owner.method(func.attr) is None and not owner.assigned(func.attr)
+
+
+LOADING = frozenset({
+    "_register_load_state_dict_pre_hook", "register_load_state_dict_pre_hook", "register_load_state_dict_post_hook", "_register_state_dict_hook", "register_state_dict_post_hook", "register_state_dict_pre_hook",
+})
+
+
+def _loads(ctx: Context, node: ast.Call) -> bool:
+    """`self.register_load_state_dict_post_hook(hook)`."""
+    return isinstance(node.func, ast.Attribute) and node.func.attr in LOADING and ctx.kind(node.func.value).tag == "module"
 
 
 def visit_assign(ctx: Context, node: ast.Assign) -> None:
@@ -182,6 +196,9 @@ EXAMPLES = (
     Example("def f(net: nn.Module):\n    net.to('cuda')\n    return torch.compile(net.cpu())\n", jax="    return net\n"),
     Example("class Net(nn.Module):\n    @torch.jit.export\n    def other(self, x):\n        return x\n", jax="    def other(self, x):\n        return x\n"),
     Example("class Net(nn.Module):\n    def training_step(self, batch):\n        loss = batch.mean()\n        self.log('loss', loss)\n        return loss\n", jax="        loss = jnp.mean(batch)\n        return loss\n"),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = 1\n        self._register_load_state_dict_pre_hook(print)\n", jax="        self.a = 1\n", why="what state dicts call",
+    ),
     Example("class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = nn.Linear(3, 3)\n        self.a.weight.requires_grad = False\n        for p in self.parameters():\n            p.requires_grad = False\n", jax="        for p in parameters(self):\n            pass\n"),
     Example(
         "from abc import ABC, abstractmethod\n\n\nclass Net(nn.Module):\n    @abstractmethod\n    def a(self):\n        pass\n\n\nclass Base(nn.Module, ABC):\n    @abstractmethod\n    def b(self):\n        pass\n",

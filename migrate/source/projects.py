@@ -73,6 +73,7 @@ class Reach:
         self.unreadable: dict[Path, SourceError] = {}
         self._missing: set[str] = set()
         self._found: dict[str, Path | None] = {}
+        self._auto: set[str] = set()  # what makes the model of any configuration
         self._todo: list[tuple[Module, str]] = []
         self._seen: set[tuple[str, str, bool]] = set()
         self.reflected: set[str] = set()  # names that are looked up in modules found at run time
@@ -87,6 +88,7 @@ class Reach:
         module.whole = True
         for s in module.tree.body:
             self._keep(module, s)
+        self._models_of_configurations()
         self._drain()
 
     def find(self, dotted: str) -> Path | None:
@@ -201,6 +203,19 @@ class Reach:
                     self._todo.append((module, s.value.func.id))
                     self._keep(module, s)
 
+    def _models_of_configurations(self) -> None:
+        """Where something makes the model of any configuration, the models of all configurations that are there are needed."""
+        while ends := {end for name in self._auto for library in [self.boundary.of(name)] if library for end in [library.auto[name]]}:
+            before = len(self._seen)
+            for module in [m for m in self.modules.values() if ".configuration_" in m.name]:
+                models = self.get(module.name.replace(".configuration_", ".modeling_"))
+                for name in [n for n in module.needed if n.endswith("Config")]:
+                    for end in ends if models is not None else ():
+                        if f"{name.removesuffix('Config')}{end}" in models.binders:  # type: ignore[union-attr]
+                            self.need(models, f"{name.removesuffix('Config')}{end}")  # type: ignore[arg-type]
+            if len(self._seen) == before:
+                return
+
     def _drain(self) -> None:
         self._todo.clear()
 
@@ -254,6 +269,9 @@ class Reach:
             if name is not None and bound != name and a.name != "*":
                 continue
             source = self.get(base)
+            short = self.boundary.short(f"{base}.{a.name}")
+            if (library := self.boundary.of(short)) is not None and short in library.auto:
+                self._auto.add(short)
             if a.name == "*":
                 if source is not None and module.whole:
                     self._everything(source)

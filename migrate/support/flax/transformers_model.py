@@ -1,5 +1,6 @@
 """The base class of Hugging Face's models."""
 import functools
+import importlib
 import re
 from dataclasses import dataclass
 from itertools import cycle
@@ -141,6 +142,23 @@ class PreTrainedModel(nnx.Module):
         return False
 
 
+def model_of(config, end, rngs):
+    """The model of a configuration: the one of its name beside it."""
+    cls = type(config)
+    module = importlib.import_module(cls.__module__.replace(".configuration_", ".modeling_"))
+    return getattr(module, cls.__name__.removesuffix("Config") + end)(config, rngs=rngs)
+
+
+def AutoModel(config, *, rngs):
+    """The model of a configuration."""
+    return model_of(config, "Model", rngs)
+
+
+def AutoBackbone(config, *, rngs):
+    """The backbone of a configuration."""
+    return model_of(config, "Backbone", rngs)
+
+
 class GenerationMixin:
     """Marks models that make text; `generate` is not part of them here."""
 
@@ -178,6 +196,18 @@ def recorded_modules(model, path=""):
 
     visit(model, path)
     return found
+
+
+def selected_hidden_states(output_hidden_states):
+    """The numbers of the hidden states that are asked for; None for all or none."""
+    if output_hidden_states is None or isinstance(output_hidden_states, bool):
+        return None
+    return [output_hidden_states] if isinstance(output_hidden_states, int) else list(output_hidden_states)
+
+
+def resolve_hidden_states_indices(model, selected, num_hidden_states):
+    """Those numbers from 0 on; what is out of range is left out."""
+    return {i % num_hidden_states for i in selected if -num_hidden_states <= i < num_hidden_states}
 
 
 class Recording:
@@ -235,6 +265,9 @@ def capture_outputs(func=None, *, tie_last_hidden_states=True):
             tie = getattr(self.config, "tie_last_hidden_states", None)
             if key == "hidden_states" and values and (tie_last_hidden_states if tie is None else tie) and hasattr(outputs, "last_hidden_state"):
                 values[-1] = outputs.last_hidden_state
+            if key == "hidden_states" and (chosen := selected_hidden_states(asked("output_hidden_states"))) is not None:
+                chosen = resolve_hidden_states_indices(self, chosen, len(values))
+                values = [v if i in chosen else None for i, v in enumerate(values)]
             outputs[key] = tuple(values)
         return outputs if return_dict is not False else outputs.to_tuple()
     return wrapper

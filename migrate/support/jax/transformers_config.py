@@ -12,9 +12,16 @@ LAYER_TYPES = {"mamba": "linear_attention", "attention": "full_attention"}
 SCALED_ROPE = ("llama3", "yarn", "longrope")
 
 
-def interval(min=None, max=None, **kwargs):
-    """Makes a field of a dataclass; that its value lies between the two is not checked."""
+def checked_field(*args, **limits):
+    """Makes a field of a dataclass; that its value keeps to the limits is not checked."""
     return dataclasses.field
+
+
+class AutoConfig:
+    """Stands for the configuration of any model; one must be given."""
+
+    def __init__(self, **kwargs):
+        raise NotImplementedError("a configuration within another one that may be of any model: give it as an object")
 
 
 class SubConfigSpec:
@@ -60,8 +67,11 @@ class PreTrainedConfig:
                 raise TypeError(f"{type(self).__name__} needs {field.name}")
             setattr(self, field.name, value)
         self.__post_init__(**kwargs)
+        self.validate_architecture()
 
     def __post_init__(self, **kwargs):
+        if "backbone_config" in self.sub_configs_defaults:
+            kwargs = {k: v for k, v in kwargs.items() if k not in ("use_timm_backbone", "use_pretrained_backbone", "backbone_kwargs") and (k, v) != ("backbone", None)}
         for name, spec in self.sub_configs_defaults.items():
             spec = spec if isinstance(spec, SubConfigSpec) else SubConfigSpec(spec)
             if getattr(self, name) is not None or not spec.optional:
@@ -70,13 +80,13 @@ class PreTrainedConfig:
             self.num_labels = kwargs.pop("num_labels", 2)
         self.id2label = {int(k): v for k, v in self.id2label.items()}
         if hasattr(self, "rope_parameters"):
-            kwargs = self._standard_rope(kwargs)
+            kwargs = self.convert_rope_params_to_dict(**kwargs)
         self._attn_implementation = kwargs.pop("attn_implementation", None)
         self._experts_implementation = kwargs.pop("experts_implementation", None)
         for name, value in kwargs.items():
             if name not in GENERATION and name not in ("num_labels", "torch_dtype"):
                 setattr(self, name, value)
-        if getattr(self, "layer_types", None):
+        if set(LAYER_TYPES) & set(getattr(self, "layer_types", None) or ()):
             self.layer_types = [LAYER_TYPES.get(t, t) for t in self.layer_types]
 
     def __getattr__(self, name):
@@ -98,27 +108,44 @@ class PreTrainedConfig:
             self.id2label = {i: f"LABEL_{i}" for i in range(number)}
             self.label2id = {v: k for k, v in self.id2label.items()}
 
-    def _standard_rope(self, kwargs):
-        """Completes `rope_parameters`; returns the keywords that are left."""
-        rope = kwargs.pop("rope_scaling", None) or self.rope_parameters or {}
+    def nested_rope_parameter_keys(self, rope_parameters):
+        """The kinds of layers for which there are parameters of their own."""
+        labels = getattr(self, "_rope_type_labels", None) or getattr(self, "layer_types", None) or ()
+        return [key for key in rope_parameters if key in labels]
+
+    def convert_rope_params_to_dict(self, **kwargs):
+        """Gathers what is said of rotary embeddings in `rope_parameters`; returns the keywords that are left."""
+        self.rope_parameters = kwargs.pop("rope_scaling", None) or self.rope_parameters or {}
         theta = kwargs.pop("rope_theta", getattr(self, "rope_theta", self.default_theta))
         partial = kwargs.pop("partial_rotary_factor", getattr(self, "partial_rotary_factor", None))
-        labels = getattr(self, "_rope_type_labels", None) or getattr(self, "layer_types", None) or ()
-        for part in [rope[k] for k in rope if k in labels] or [rope]:
-            if part is None:
+        for part in [self.rope_parameters[k] for k in self.nested_rope_parameter_keys(self.rope_parameters)] or [self.rope_parameters]:
+            if part is not None:
+                part.setdefault("rope_theta", theta)
+                part.update({} if partial is None else {"partial_rotary_factor": part.get("partial_rotary_factor", partial)})
+        self.standardize_rope_params()
+        return kwargs
+
+    def standardize_rope_params(self):
+        """Completes `rope_parameters`."""
+        rope = getattr(self, "rope_parameters", None) or {}
+        nested = self.nested_rope_parameter_keys(rope)
+        for part in [rope[k] for k in nested] or [rope]:
+            if part is None or not (rope or getattr(self, "rope_theta", None)):
                 continue
-            part.setdefault("rope_theta", theta)
             part.setdefault("rope_type", part.get("type", "default"))
-            if partial is not None:
-                part.setdefault("partial_rotary_factor", partial)
+            part.setdefault("rope_theta", getattr(self, "rope_theta", None))
+            if getattr(self, "partial_rotary_factor", None) is not None:
+                part.setdefault("partial_rotary_factor", self.partial_rotary_factor)
             if part["rope_type"] == "default":
                 part["rope_type"] = self.default_rope_type
-            if part["rope_type"] in SCALED_ROPE and hasattr(self, "original_max_position_embeddings"):
+            if part["rope_type"] in SCALED_ROPE and not nested and hasattr(self, "original_max_position_embeddings"):
                 part["original_max_position_embeddings"] = self.original_max_position_embeddings
             elif part["rope_type"] in SCALED_ROPE:
                 part.setdefault("original_max_position_embeddings", self.max_position_embeddings)
         self.rope_parameters = rope
-        return kwargs
+
+    def validate_architecture(self):
+        """Raises where the numbers do not fit each other."""
 
     def get_text_config(self, decoder=None, encoder=None):
         """The part of a composite configuration that is about text; of an old flat one, the decoder's or encoder's view."""

@@ -75,6 +75,14 @@ ACT2FN = {
 }
 
 
+def always(value):
+    """A function of nothing that gives the value."""
+    return lambda: value
+
+
+ACT2CLS = {name: always(f) for name, f in ACT2FN.items()}
+
+
 def get_activation(activation_string):
     """The activation of that name."""
     return ACT2FN[activation_string]

@@ -27,8 +27,8 @@ class TreeObject:
         return made
 
 
-class ModelOutput(TreeObject, Mapping):
-    """A dataclass that is indexed by name or number; fields that are None do not count."""
+class ModelOutput(TreeObject, Mapping, dict):
+    """A dataclass that is indexed by name or number, and counts as a dict; fields that are None do not count."""
 
     def keys(self):
         """The names of the fields that are there."""
@@ -39,7 +39,11 @@ class ModelOutput(TreeObject, Mapping):
         return tuple(getattr(self, k) for k in self.keys())
 
     def __getitem__(self, key):
-        return self.to_tuple()[key] if isinstance(key, (int, slice)) else getattr(self, key)
+        if isinstance(key, (int, slice)):
+            return self.to_tuple()[key]
+        if key not in self.keys():
+            raise KeyError(key)
+        return getattr(self, key)
 
     def __setitem__(self, key, value):
         setattr(self, key, value)
