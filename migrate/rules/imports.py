@@ -87,7 +87,8 @@ def plan(ctx: Context, used: Usage) -> None:
         gone = [a for a in node.names if _goes(ctx, node, a, used)]
         kept = [a for a in node.names if a not in gone]
         if moved := relocation.statements(ctx, node, kept):
-            ctx.plan.replace(*ctx.source.span(node), f"\n{ctx.source.indent(node)}".join(moved), RULE)
+            start, end = ctx.source.span(node)
+            ctx.plan.replace(start, end, f"\n{ctx.source.indent(node)}".join(moved), RULE)
             continue
         if not gone:
             continue

@@ -304,8 +304,8 @@ def _hands_on(c: ClassInfo) -> bool:
     if init is None or init.node.args.kwarg is None:
         return False
     name = init.node.args.kwarg.arg
-    calls = [s.value for s in init.node.body if _is_super_init(s)]
-    return any(k.arg is None and isinstance(k.value, ast.Name) and k.value.id == name for c in calls for k in c.keywords)  # type: ignore[attr-defined]
+    calls = [s.value for s in init.node.body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and _is_super_init(s)]
+    return any(k.arg is None and isinstance(k.value, ast.Name) and k.value.id == name for c in calls for k in c.keywords)
 
 
 def _accepts(c: ClassInfo) -> bool:

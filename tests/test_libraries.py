@@ -1,0 +1,244 @@
+"""Libraries with a boundary: their models are converted into a package of another name, their bases are replaced."""
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+import migrate
+from migrate import libraries
+
+CONFIG = '''
+from huggingface_hub.dataclasses import strict
+
+from ...configuration_utils import PreTrainedConfig
+from ...modeling_rope_utils import RopeParameters
+from ...utils import auto_docstring
+
+
+@auto_docstring(checkpoint="x")
+@strict
+class ToyConfig(PreTrainedConfig):
+    model_type = "toy"
+    attribute_map = {"width": "hidden_size"}
+
+    vocab_size: int = 11
+    hidden_size: int = 8
+    num_hidden_layers: int = 2
+    sliding_window: int = 2
+    tie_word_embeddings: bool = True
+    rope_parameters: RopeParameters | dict | None = None
+'''
+MODEL = '''
+import torch
+from torch import nn
+
+from ... import initialization as init
+from ...activations import ACT2FN
+from ...cache_utils import Cache, DynamicCache
+from ...generation import GenerationMixin
+from ...masking_utils import create_causal_mask
+from ...modeling_layers import GradientCheckpointingLayer
+from ...modeling_outputs import ToyOutput
+from ...modeling_utils import ALL_ATTENTION_FUNCTIONS, PreTrainedModel
+from ...processing_utils import Unpack
+from ...utils import TransformersKwargs, auto_docstring, can_return_tuple, is_torchdynamo_compiling, logging
+from ...utils.deprecation import deprecate_kwarg
+from ...utils.generic import merge_with_config_defaults
+from ...utils.output_capturing import capture_outputs
+from .configuration_toy import ToyConfig
+
+
+logger = logging.get_logger(__name__)
+
+
+def eager_attention_forward(module: nn.Module, query, key, value, attention_mask, dropout=0.0, **kwargs):
+    weights = torch.matmul(query, key.transpose(-1, -2)) + attention_mask
+    weights = nn.functional.dropout(nn.functional.softmax(weights, dim=-1), p=dropout, training=module.training)
+    return torch.matmul(weights, value), weights
+
+
+class ToyLayer(GradientCheckpointingLayer):
+    def __init__(self, config, layer_idx):
+        super().__init__()
+        self.config, self.layer_idx = config, layer_idx
+        self.qkv = nn.Linear(config.hidden_size, 3 * config.width)
+        self.act = ACT2FN["gelu_new"]
+        self.scale = nn.Buffer(torch.ones(1), persistent=False)
+
+    @deprecate_kwarg("past_key_values", "9.0", new_name="cache")
+    def forward(self, hidden_states: torch.Tensor, mask: torch.Tensor, cache: Cache | None = None, **kwargs: Unpack[TransformersKwargs]) -> torch.Tensor:
+        query, key, value = self.qkv(hidden_states).unsqueeze(1).chunk(3, dim=-1)
+        if cache is not None:
+            key, value = cache.update(key, value, self.layer_idx)
+        attention = ALL_ATTENTION_FUNCTIONS.get_interface(self.config._attn_implementation, eager_attention_forward)
+        out, _ = attention(self, query, key, value, mask)
+        return hidden_states + self.act(out.squeeze(1)) * self.scale
+
+
+@auto_docstring
+class ToyPreTrainedModel(PreTrainedModel):
+    config: ToyConfig
+    base_model_prefix = "model"
+    _can_record_outputs = {"hidden_states": ToyLayer}
+
+    def _init_weights(self, module):
+        super()._init_weights(module)
+        if isinstance(module, ToyLayer):
+            init.ones_(module.scale)
+            init.constant_(module.qkv.bias, 0.25)
+
+
+class ToyModel(ToyPreTrainedModel):
+    def __init__(self, config):
+        super().__init__(config)
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.layers = nn.ModuleList([ToyLayer(config, i) for i in range(config.num_hidden_layers)])
+        self.post_init()
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(self, input_ids: torch.LongTensor, cache: Cache | None = None, use_cache: bool | None = None, **kwargs) -> ToyOutput:
+        if use_cache and cache is None:
+            cache = DynamicCache(config=self.config)
+        if not is_torchdynamo_compiling() and input_ids.shape[1] > 100:
+            logger.warning_once("long")
+        hidden_states = self.embed_tokens(input_ids)
+        mask = create_causal_mask(config=self.config, inputs_embeds=hidden_states, attention_mask=None, cache=cache)
+        for layer in self.layers:
+            hidden_states = layer(hidden_states, mask, cache=cache)
+        return ToyOutput(last_hidden_state=hidden_states, cache=cache)
+
+
+class ToyForCausalLM(ToyPreTrainedModel, GenerationMixin):
+    _tied_weights_keys = {"lm_head.weight": "model.embed_tokens.weight"}
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.model = ToyModel._from_config(config)
+        self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(self, input_ids: torch.LongTensor, cache: Cache | None = None, **kwargs) -> ToyOutput:
+        outputs = self.model(input_ids, cache=cache, **kwargs)
+        return ToyOutput(last_hidden_state=self.lm_head(outputs.last_hidden_state), cache=outputs.cache, hidden_states=outputs.hidden_states)
+
+
+class ToyForNothing(ToyPreTrainedModel):
+    pass
+'''
+OUTPUTS = '''
+from dataclasses import dataclass
+
+import torch
+
+from .cache_utils import Cache
+from .utils import ModelOutput
+
+
+@dataclass
+class ToyOutput(ModelOutput):
+    last_hidden_state: torch.FloatTensor | None = None
+    cache: Cache | None = None
+    hidden_states: tuple[torch.FloatTensor, ...] | None = None
+
+
+@dataclass
+class OtherOutput(ModelOutput):
+    loss: torch.FloatTensor | None = None
+'''
+ROPE = "from typing import TypedDict\n\n\nclass RopeParameters(TypedDict, total=False):\n    rope_theta: float\n"
+DRIVER = (
+    "from transformers.models.toy.configuration_toy import ToyConfig\nfrom transformers.models.toy.modeling_toy import ToyForCausalLM\n\n\n"
+    "def make(**options):\n    return ToyForCausalLM(ToyConfig(**options))\n"
+)
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A driver converted with a library that has one model."""
+    folder = tmp_path_factory.mktemp("library")
+    files = {
+        "lib/transformers/__init__.py": "raise ImportError('not followed')\n", "lib/transformers/models/toy/configuration_toy.py": CONFIG, "lib/transformers/models/toy/modeling_toy.py": MODEL,
+        "lib/transformers/modeling_outputs.py": OUTPUTS, "lib/transformers/modeling_rope_utils.py": ROPE, "lib/transformers/modeling_utils.py": "import torch\n\n\nclass PreTrainedModel(torch.nn.Module):\n    pass\n",
+        "src/driver.py": DRIVER,
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    project = migrate.convert_path(folder / "src/driver.py", folder / "out", roots=[folder / "lib"])
+    assert not [d for c in project.files.values() for d in c.diagnostics if d.severity == "error"]
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def driver(out: Path):
+    """The converted driver, imported."""
+    sys.path.insert(0, str(out))
+    import driver as module
+
+    yield module
+    sys.path.remove(str(out))
+    for name in [n for n in sys.modules if n.partition(".")[0] in ("driver", "torch_support", "transformers_flax")]:
+        del sys.modules[name]
+
+
+def test_places(out: Path) -> None:
+    written = {str(p.relative_to(out)) for p in out.rglob("*.py")}
+    assert written == {
+        "driver.py", "torch_support.py", "transformers_flax/__init__.py", "transformers_flax/models/__init__.py", "transformers_flax/models/toy/__init__.py",
+        "transformers_flax/models/toy/configuration_toy.py", "transformers_flax/models/toy/modeling_toy.py", "transformers_flax/modeling_outputs.py", "transformers_flax/modeling_rope_utils.py",
+    }
+    assert "from transformers_flax.models.toy.modeling_toy import ToyForCausalLM" in (out / "driver.py").read_text()
+    model = (out / "transformers_flax/models/toy/modeling_toy.py").read_text()
+    assert "from ...modeling_outputs import ToyOutput\n" in model and "from .configuration_toy import ToyConfig\n" in model
+    assert "attention = eager_attention_forward\n" in model and "ToyForNothing" not in model and "auto_docstring" not in model
+    assert "OtherOutput" not in (out / "transformers_flax/modeling_outputs.py").read_text()
+
+
+def test_runs(driver) -> None:
+    model = driver.make(num_labels=3, extra=5, rngs=nnx.Rngs(0))
+    model.eval()
+    assert model.config.num_labels == 3 and model.config.extra == 5 and model.config.width == 8 and model.config.rope_parameters["rope_type"] == "default"
+    assert model.lm_head.embed is model.model.embed_tokens, "tied"
+    assert float(model.model.layers[0].qkv.bias[0]) == 0.25 and 0 < float(jnp.std(model.model.embed_tokens.embedding[...])) < 0.05, "first values"
+    ids = jnp.asarray([[1, 2, 3, 4]])
+    whole = model(ids, use_cache=True, output_hidden_states=True)
+    assert isinstance(whole, dict) and list(whole) == ["last_hidden_state", "cache", "hidden_states"] and whole[0].shape == (1, 4, 11) and len(whole.hidden_states) == 3
+    assert isinstance(model(ids, return_dict=False), tuple)
+    first = model(ids[:, :3], use_cache=True)
+    last = model(ids[:, 3:], cache=first.cache)
+    np.testing.assert_allclose(last.last_hidden_state[:, 0], whole.last_hidden_state[:, 3], rtol=1e-5, atol=1e-6)
+    compiled = nnx.jit(lambda m, i: m(i, use_cache=True))(model, ids)
+    np.testing.assert_allclose(compiled.last_hidden_state, whole.last_hidden_state, rtol=1e-5, atol=1e-6)
+    assert compiled.cache.get_seq_length() == 4 and len(jax.tree.leaves(compiled.cache)) == 4
+
+
+def test_boundary() -> None:
+    boundary = libraries.standard()
+    assert boundary.short("transformers.utils.generic.can_return_tuple") == "transformers.can_return_tuple"
+    assert boundary.short("transformers.initialization.normal_") == "torch.nn.init.normal_"
+    assert boundary.short("transformers.models.toy.modeling_toy.Cache") == "transformers.models.toy.modeling_toy.Cache"
+    assert boundary.outside("transformers.models.auto.modeling_auto") and not boundary.outside("transformers.models.toy") and not boundary.outside("timm.layers")
+    assert boundary.place("transformers.models.toy", "flax") == "transformers_flax.models.toy" and boundary.place("transformers.utils", "flax") == "transformers.utils"
+
+
+def test_masks() -> None:
+    from types import SimpleNamespace
+
+    from migrate.support.jax.transformers_masks import create_bidirectional_mask, create_causal_mask, create_sliding_window_causal_mask
+
+    x, config = jnp.zeros((2, 4, 3)), SimpleNamespace(sliding_window=2)
+    open_ = np.asarray(create_causal_mask(config, x, None)[0, 0]) == 0
+    np.testing.assert_array_equal(open_, np.tril(np.ones((4, 4), bool)))
+    open_ = np.asarray(create_sliding_window_causal_mask(config, x, None)[0, 0]) == 0
+    np.testing.assert_array_equal(open_, np.tril(np.ones((4, 4), bool)) & ~np.tril(np.ones((4, 4), bool), -2))
+    assert create_bidirectional_mask(config, x) is None
+    open_ = np.asarray(create_bidirectional_mask(config, x, jnp.asarray([[1, 1, 0, 1]] * 2))[1, 0, 0]) == 0
+    np.testing.assert_array_equal(open_, [True, True, False, True])
+    open_ = np.asarray(create_causal_mask(config, x, None, position_ids=jnp.asarray([[0, 1, 0, 1]]))[1, 0]) == 0
+    np.testing.assert_array_equal(open_, np.kron(np.eye(2), np.tril(np.ones((2, 2)))).astype(bool))
