@@ -9,6 +9,7 @@ import ast
 from migrate.context import Context
 from migrate.edits import BITOR, COMPARE, Emitter, Piece
 from migrate.infer.lookups import MODULES, Lookup, lookup
+from migrate.rules import calling
 from migrate.rules.example import Example
 from migrate.rules.operators import as_function, constant, function_text
 from migrate.tables import Row
@@ -21,7 +22,10 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     """`getattr(nn, name)` and `hasattr(nn, name)`."""
     if ctx.owned(node):
         return
-    if (found := lookup(ctx.unit, ctx.file, node)) is not None:
+    if ctx.dotted(node.func) == "inspect.signature" and len(node.args) == 1 and "signature" in ctx.support and ctx.kind(node.args[0]).tag in ("class", "factory", "unknown"):
+        name = ctx.name("signature")
+        ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=name), RULE, why="inspect.signature")
+    elif (found := lookup(ctx.unit, ctx.file, node)) is not None:
         _getattr(ctx, node, found)
     elif (found := lookup(ctx.unit, ctx.file, node, "hasattr")) is not None:
         _hasattr(ctx, node, found)
@@ -119,6 +123,7 @@ EXAMPLES = (
     Example("Act = nn.SiLU if hasattr(nn, 'SiLU') else print\n", jax="Act = SiLU\n"),
     Example("def f(name):\n    return name if hasattr(nn, name) else 'Tanh'\n", jax='    return name if name in LAYERS else "Tanh"\n'.replace('"', "'")),
     Example("native = 'silu' in dir(torch.nn.functional), 'never' not in dir(F)\n", jax="native = True, True\n"),
+    Example("import inspect\n\n\ndef f(layer):\n    return 'dim' in inspect.signature(layer).parameters\n", "    return 'dim' in signature(layer).parameters\n", "    return 'dim' in inspect.signature(layer).parameters\n", why="a class of modules has its constructor's"),
     Example("def f(config, name):\n    return getattr(config, name, 3), hasattr(config, 'Tanh')\n"),
     Example("class nn:\n    Tanh = 3\n\n\nprint(getattr(nn, 'Tanh'))\n"),
     Example("def f(name):\n    return getattr(nn, name)\n", refused="MIG301"),

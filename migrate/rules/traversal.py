@@ -27,7 +27,10 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     if ctx.owned(node) or not isinstance(func, ast.Attribute):
         return
     kind = ctx.kind(func.value)
-    if func.attr == "reset_parameters" and _of_super_layer(ctx, node, func) and "start_anew" in ctx.support:
+    row = ctx.resolve(func.value) if func.attr == "reset_parameters" else None
+    explicit = isinstance(row, Row) and row.kind == "layer" and len(node.args) == 1 and ctx.is_self(node.args[0])
+    if func.attr == "reset_parameters" and (explicit or _of_super_layer(ctx, node, func)) and "start_anew" in ctx.support:
+        ctx.removed.update(ast.walk(func))
         name, stream = ctx.name("start_anew"), rngs.stream(ctx, node)
         ctx.edit(node, lambda e: Piece(f"{name}({ctx.self_of(node)}, rngs={stream})"), RULE, why=func.attr)
         return
@@ -157,6 +160,7 @@ EXAMPLES = (
         "class Scaled(nn.Conv2d):\n    def __init__(self, n):\n        super().__init__(n, n, 3)\n        self.reset_parameters()\n\n    def reset_parameters(self):\n        super().reset_parameters()\n        nn.init.zeros_(self.bias)\n",
         "        start_anew(self, rngs=self.rngs)\n", "        super().reset_parameters()\n", why="of the layer that it derives from",
     ),
+    Example("class Low(nn.Linear):\n    def reset_parameters(self):\n        nn.Linear.reset_parameters(self)\n", "        start_anew(self, rngs=self.rngs)\n", "        Linear.reset_parameters(self)\n"),
     Example(f"{HEAD}        self.a.reset_parameters()\n", "        reset_parameters(self.a, rngs=rngs)\n", "        self.a.reset_parameters()\n", why="a layer starts anew"),
     Example(f"{HEAD}        self.n = len(self.state_dict())\n", "        self.n = len(state_dict(self))\n", ),
     Example(f"{HEAD}\n    def load(self, state):\n        self.load_state_dict(state, strict=False)\n", "        load_state_dict(self, state, strict=False)\n"),

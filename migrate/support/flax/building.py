@@ -13,6 +13,14 @@ def build(fn, *args, rngs, **kwargs):
     return fn(*args, **kwargs)
 
 
+def signature(fn):
+    """`inspect.signature`; of its constructor for a class of modules, whose own call takes anything."""
+    if not (isinstance(fn, type) and issubclass(fn, nnx.Module)):
+        return inspect.signature(fn)
+    found = inspect.signature(fn.__init__)
+    return found.replace(parameters=list(found.parameters.values())[1:])
+
+
 def named_children(module):
     """(name, submodule) for the direct submodules, in the order in which they were assigned."""
     if isinstance(module, nnx.Sequential):
