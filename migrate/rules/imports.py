@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from migrate.context import Context
-from migrate.rules import lookups, relocation
+from migrate.rules import lookups, relocation, rngs
 from migrate.rules.example import Example
 from migrate.rules.modules import remove_statement
 from migrate.source.installed import folder_of
@@ -97,7 +97,7 @@ def plan(ctx: Context, used: Usage) -> None:
             first = node
         _shorten(ctx, node, gone)
     _add(ctx, first, _carried(ctx, used))
-    if tables := lookups.block(ctx):
+    if tables := rngs.block(ctx) + lookups.block(ctx):
         at = _after_imports(ctx)
         ctx.plan.insert(at, ("\n" if at else "") + tables, RULE, order=5)
 

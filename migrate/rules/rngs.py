@@ -27,10 +27,27 @@ def stream(ctx: Context, node: ast.AST) -> str:
     if owner is not None and owner.is_module and name:
         owner.traits.add("rngs")
         return f"{name}.{stream_attribute(owner)}"
-    return _fresh(ctx)
+    return _fresh(ctx, node)
 
 
-def _fresh(ctx: Context) -> str:
+LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp, ast.Lambda, ast.FunctionDef)
+
+
+def _fresh(ctx: Context, node: ast.AST) -> str:
+    """A stream of the code's own: one for the whole file where the place may run again, as a new one would draw the same numbers."""
+    if ctx.source.enclosing(node, *LOOPS) is not None:
+        if "file_stream" not in ctx.shared:
+            ctx.shared["file_stream"] = ctx.new_name("rngs"), _new_stream(ctx)
+        return str(ctx.shared["file_stream"][0])
+    return _new_stream(ctx)
+
+
+def block(ctx: Context) -> str:
+    """The statement that makes the file's stream, where one is used."""
+    return "{} = {}\n".format(*ctx.shared["file_stream"]) if "file_stream" in ctx.shared else ""
+
+
+def _new_stream(ctx: Context) -> str:
     head, _, rest = ctx.target.rngs_new.partition("(")
     root, dot, tail = head.partition(".")
     return f"{ctx.name(root)}{dot}{tail}({rest}"
@@ -110,6 +127,9 @@ EXAMPLES = (
     Example(
         "class A(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.a = nn.Linear(n, n)\n\n\nclass B(A):\n    def __init__(self, n):\n        A.__init__(self, n)\n",
         "        A.__init__(self, n, rngs=rngs)\n", "        A.__init__(self, n)\n",
+    ),
+    Example(
+        "for step in range(3):\n    x = torch.randn(2, 3)\n    print(x)\n", "rngs = nnx.Rngs(0)\n\n\nfor step in range(3):\n    x = jax.random.normal(rngs(), (2, 3))\n", "    x = jax.random.normal(", why="a new stream would draw the same numbers each time",
     ),
     Example("def width(n):\n    return 2 * n\n\n\nsize = width(3)\n"),
     Example("double = lambda n: 2 * n\nrngs = double(3)\n"),
