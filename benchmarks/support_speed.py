@@ -235,7 +235,7 @@ simple("avg_pool2d", lambda x: pooling.avg_pool2d(x, 3, 2, 1), lambda x: reduce_
 
 def with_indices(x: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Maximum and its place by the patches."""
-    n, c, h, w = x.shape
+    _n, _c, h, w = x.shape
     patches = jnp.stack([x[:, :, i::2, j::2] for i in range(2) for j in range(2)], -1)
     best = patches.argmax(-1)
     row, column = jnp.arange(h // 2)[:, None] * 2 + best // 2, jnp.arange(w // 2) * 2 + best % 2
@@ -460,7 +460,7 @@ simple("lu_solve and pinv", lambda x: linalg.pinv(x), lambda x: jnp.linalg.pinv(
 
 # --- elementwise ---
 
-ROW = lambda: floats(2000, 500)  # noqa: E731
+ROW = lambda: floats(2000, 500)
 simple("clamp", lambda x: pointwise.clamp(x, -1, 1), lambda x: jnp.clip(x, -1, 1), ROW)
 simple("absolute", pointwise.absolute, jnp.abs, ROW)
 simple("leaky_relu", activations.leaky_relu, jax.nn.leaky_relu, ROW)

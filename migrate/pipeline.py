@@ -50,7 +50,7 @@ def deep(work: Callable[[], T]) -> T:
     def run() -> None:
         try:
             box.append((True, work()))
-        except BaseException as e:  # noqa: BLE001 - handed to the caller as it is
+        except BaseException as e:
             box.append((False, e))
 
     limit = sys.getrecursionlimit()

@@ -13,8 +13,8 @@ from migrate.diagnostics import Diagnostic
 from migrate.infer.facts import Exchange
 from migrate.libraries import Boundary
 from migrate.pipeline import SUPPORT, Conversion, convert_unit, deep, target_named
-from migrate.source.datafiles import beside
 from migrate.settings import table_for
+from migrate.source.datafiles import beside
 from migrate.source.modules import Unit
 from migrate.source.projects import Module, Reach
 from migrate.source.text import SourceError, read

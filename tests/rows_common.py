@@ -144,7 +144,7 @@ def torch_gradients(run: Any, inputs: dict[str, np.ndarray[Any, Any]]) -> tuple[
     wanted = {k: t for k, t in tensors.items() if t.requires_grad}
     try:
         out = run(*tensors.values())
-        outs = [o for o in _tensors(out)]
+        outs = list(_tensors(out))
         smooth = [i for i, o in enumerate(outs) if o.is_floating_point() and o.requires_grad and o.numel()]
         if not smooth or not wanted:
             return None

@@ -1,11 +1,10 @@
 """Linear, convolution, normalisation, embedding and lazy layers against PyTorch."""
 # ruff: noqa: C408
-from layers_common import arrays, compare  # first: it sets flags of XLA
-
 import jax.numpy as jnp  # noqa: I001
 import pytest
 import torch
 from flax import nnx
+from layers_common import arrays, compare  # first: it sets flags of XLA
 from torch import nn
 
 from migrate.support.flax import batchnorm, conv, instancenorm, lazy, linear, norms

@@ -1,15 +1,14 @@
 """Activations, pooling, padding, shapes, losses, dropout and containers against PyTorch."""
 # ruff: noqa: C408
-from layers_common import arrays, close, compare, sharpen, weights_into  # first: it sets flags of XLA
-
-from collections import OrderedDict  # noqa: I001
 import inspect
+from collections import OrderedDict  # noqa: I001
 
 import jax
 import jax.numpy as jnp
 import pytest
 import torch
 from flax import nnx
+from layers_common import arrays, close, compare, sharpen, weights_into  # first: it sets flags of XLA
 from torch import nn
 
 from migrate.support.flax import activations, building, containers, copies, dropout, embedding, linear, losses, norms, padding, pooling, shapes

@@ -1,11 +1,10 @@
 """Weight norm, spectral norm and parametrizations against PyTorch."""
 # ruff: noqa: C408
-from layers_common import arrays, close, compare, sharpen, statistics_agree, weights_into  # first: it sets flags of XLA
-
 import jax.numpy as jnp  # noqa: I001
 import pytest
 import torch
 from flax import nnx
+from layers_common import arrays, close, compare, sharpen, statistics_agree, weights_into  # first: it sets flags of XLA
 from torch import nn
 from torch.nn.utils import parametrizations, parametrize
 

@@ -1,12 +1,11 @@
 """Recurrent layers, packed sequences, attention and transformers against PyTorch."""
 # ruff: noqa: C408
-from layers_common import arrays, close, compare, sharpen, weights_into  # first: it sets flags of XLA
-
 import jax  # noqa: I001
 import jax.numpy as jnp
 import pytest
 import torch
 from flax import nnx
+from layers_common import arrays, close, compare, sharpen, weights_into  # first: it sets flags of XLA
 from torch import nn
 from torch.nn.utils import rnn
 

@@ -1,11 +1,10 @@
 """A PyTorch state dict into a live Flax model: every leaf and every tensor is accounted for."""
-from layers_common import arrays, close  # first: it sets flags of XLA
-
 import jax  # noqa: I001
 import jax.numpy as jnp
 import pytest
 import torch
 from flax import nnx
+from layers_common import arrays, close  # first: it sets flags of XLA
 from torch import nn
 
 from migrate.support.flax.batchnorm import BatchNorm1d

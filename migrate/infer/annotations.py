@@ -3,7 +3,22 @@ import ast
 from collections.abc import Callable
 
 from migrate.infer.kinds import (
-    BOOL, DEVICE, DTYPE, FACTORY, FLOAT, INT, MODULE, NONE, NUMPY, SHAPE, STR, TENSOR, UNKNOWN, Kind, join, join_all,
+    BOOL,
+    DEVICE,
+    DTYPE,
+    FACTORY,
+    FLOAT,
+    INT,
+    MODULE,
+    NONE,
+    NUMPY,
+    SHAPE,
+    STR,
+    TENSOR,
+    UNKNOWN,
+    Kind,
+    join,
+    join_all,
 )
 from migrate.source.modules import ClassInfo, FunctionInfo
 from migrate.tables import Row

@@ -10,7 +10,7 @@ from migrate.tables import Row
 
 # Methods that Python's own types have too: on an unknown receiver they tell nothing.
 PYTHON_METHODS = frozenset(m for t in (str, list, dict, set, bytes, int, float, complex, tuple) for m in dir(t))
-MODULE_METHODS = frozenset("apply to cpu cuda train eval float half double type bfloat16 requires_grad_ zero_grad state_dict parameters share_memory".split())
+MODULE_METHODS = frozenset(["apply", "to", "cpu", "cuda", "train", "eval", "float", "half", "double", "type", "bfloat16", "requires_grad_", "zero_grad", "state_dict", "parameters", "share_memory"])
 BUILTIN_RESULTS = {
     "len": INT, "int": INT, "float": FLOAT, "str": STR, "bool": BOOL, "isinstance": BOOL, "hasattr": BOOL, "callable": BOOL, "issubclass": BOOL, "any": BOOL, "all": BOOL,
     "round": NUMBER, "repr": STR, "id": INT, "ord": INT, "chr": STR, "hash": INT, "divmod": Kind("tuple", items=(NUMBER, NUMBER)), "print": Kind("none"),

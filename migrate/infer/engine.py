@@ -216,12 +216,9 @@ def _ordered(body: list[ast.stmt], callers_first: bool) -> list[ast.stmt]:
 
 
 MAPPING_METHODS = frozenset({"items", "keys", "get", "update", "setdefault"})
-TENSOR_PARAMETERS = frozenset("input target mask query key value mat2 weight index batch1 batch2 vec tensor1 condition attn_mask".split())
+TENSOR_PARAMETERS = frozenset(["input", "target", "mask", "query", "key", "value", "mat2", "weight", "index", "batch1", "batch2", "vec", "tensor1", "condition", "attn_mask"])
 ONLY_TENSOR = frozenset(
-    "size unsqueeze view permute contiguous masked_fill masked_fill_ detach numel expand chunk shape ndim softmax dim sigmoid unsqueeze_ transpose"
-    " new_zeros new_ones new_tensor new_full scatter scatter_ gather index_select log_softmax relu matmul bmm expand_as view_as reshape device is_cuda"
-    " H mT mH is_nested is_sparse itemsize nbytes is_quantized is_leaf data_ptr is_complex is_floating_point element_size index_add scatter_add masked_select logsumexp cumsum log_softmax sigmoid tanh addmm baddbmm bmm matmul mm unflatten movedim clamp_min clamp_max rsqrt erf exp_ sub_ div_ masked_scatter index_fill tril triu argsort"
-    " type_as unbind repeat_interleave narrow clamp add_ mul_ requires_grad unfold roll topk norm".split()
+    ["size", "unsqueeze", "view", "permute", "contiguous", "masked_fill", "masked_fill_", "detach", "numel", "expand", "chunk", "shape", "ndim", "softmax", "dim", "sigmoid", "unsqueeze_", "transpose", "new_zeros", "new_ones", "new_tensor", "new_full", "scatter", "scatter_", "gather", "index_select", "log_softmax", "relu", "matmul", "bmm", "expand_as", "view_as", "reshape", "device", "is_cuda", "H", "mT", "mH", "is_nested", "is_sparse", "itemsize", "nbytes", "is_quantized", "is_leaf", "data_ptr", "is_complex", "is_floating_point", "element_size", "index_add", "scatter_add", "masked_select", "logsumexp", "cumsum", "log_softmax", "sigmoid", "tanh", "addmm", "baddbmm", "bmm", "matmul", "mm", "unflatten", "movedim", "clamp_min", "clamp_max", "rsqrt", "erf", "exp_", "sub_", "div_", "masked_scatter", "index_fill", "tril", "triu", "argsort", "type_as", "unbind", "repeat_interleave", "narrow", "clamp", "add_", "mul_", "requires_grad", "unfold", "roll", "topk", "norm"]
 )
 
 

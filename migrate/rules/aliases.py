@@ -207,7 +207,7 @@ def _same(ctx: Context, node: ast.AST, s: Shared, target: ast.expr) -> After | N
         if s.place == "name" and _is_free(ctx, node, s.root):
             return None
         return lambda e: f"{s.path} = {read(ctx, e, target).text}"
-    owner, dot, name = s.path.partition(".")
+    owner, _dot, name = s.path.partition(".")
     held = ctx.class_of(node)
     if owner != ctx.self_of(node) or "." in name or "[" in name or held is None or name in ctx.target.reserved:
         return None

@@ -207,7 +207,7 @@ class Builders:
     def _layer_takes(self, row: Row) -> bool:
         if row.torch.startswith("torch.nn.Module"):
             return False
-        native = [v for v in row.for_target(self.target.name)]
+        native = list(row.for_target(self.target.name))
         if native:
             return any("rngs" in v.to for v in native)
         return inherited_rngs(self.support, row.support) == "required"

@@ -5,8 +5,32 @@ from typing import Any
 
 from migrate.context import Context
 from migrate.rules import (
-    branching, containers, custom_gradients, gradients, hyperparameters, indexing, inplace, layers, leftovers, lookups, mixins, modules, noise, operators, partials, picking, placement, positional, reserved, rngs, state, static,
-    training, traversal, tying, unpacked,
+    branching,
+    containers,
+    custom_gradients,
+    gradients,
+    hyperparameters,
+    indexing,
+    inplace,
+    layers,
+    leftovers,
+    lookups,
+    mixins,
+    modules,
+    noise,
+    operators,
+    partials,
+    picking,
+    placement,
+    positional,
+    reserved,
+    rngs,
+    state,
+    static,
+    training,
+    traversal,
+    tying,
+    unpacked,
 )
 from migrate.source.modules import ClassInfo, FunctionInfo
 

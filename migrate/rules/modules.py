@@ -346,7 +346,7 @@ def remove_statement(ctx: Context, statement: ast.stmt, rule: str = RULE) -> Non
         ctx.plan.replace(start, end + following.end(), "", RULE)
         return
     if not left or not alone:
-        ctx.edit(statement, lambda e: Piece("pass" if alone or not left or True else ""), rule)
+        ctx.edit(statement, lambda e: Piece("pass"), rule)
         return
     after = src.text[line_end : src.line_end(line_end)] if line_end < len(src.text) else ""
     first = siblings and siblings[0] is statement

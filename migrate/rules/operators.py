@@ -18,8 +18,8 @@ from migrate.rules.shaping import in_shape
 from migrate.tables import Row, Variant, holes
 
 RULE = "operators"
-TENSORS = frozenset("input other tensor tensors self operands condition mat vec".split())
-PYTHON_TAGS = frozenset("str list dict set int float number bool shape tuple none import class numpy object dtype device function".split())
+TENSORS = frozenset(["input", "other", "tensor", "tensors", "self", "operands", "condition", "mat", "vec"])
+PYTHON_TAGS = frozenset(["str", "list", "dict", "set", "int", "float", "number", "bool", "shape", "tuple", "none", "import", "class", "numpy", "object", "dtype", "device", "function"])
 
 
 def visit_call(ctx: Context, node: ast.Call) -> None:

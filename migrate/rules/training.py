@@ -9,11 +9,11 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import NOT, Emitter, Piece
+from migrate.infer.kinds import refs
 from migrate.rules import calling
 from migrate.rules.example import Example
 from migrate.rules.modules import remove_statement
 from migrate.rules.state import fill
-from migrate.infer.kinds import refs
 from migrate.source.modules import ClassInfo, FunctionInfo
 
 RULE = "training"

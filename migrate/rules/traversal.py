@@ -127,7 +127,7 @@ def _in_axes(ctx: Context, node: ast.expr) -> bool:
 
 
 BY_ELEMENT = frozenset({"uniform", "normal", "trunc_normal", "constant", "zeros", "ones"})
-BY_AXES = frozenset("size view reshape flatten transpose permute sum mean norm std var amax amin max min argmax argmin index_select select narrow matmul mm unbind chunk split".split())
+BY_AXES = frozenset(["size", "view", "reshape", "flatten", "transpose", "permute", "sum", "mean", "norm", "std", "var", "amax", "amin", "max", "min", "argmax", "argmin", "index_select", "select", "narrow", "matmul", "mm", "unbind", "chunk", "split"])
 
 
 def _apply(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:

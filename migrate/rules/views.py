@@ -12,9 +12,9 @@ from migrate.edits import LAMBDA, Emitter, Piece
 from migrate.rules.example import Example
 
 Turn = Callable[[Emitter, Piece, Piece], Piece]  # (base, new value of the view) -> new value of the base
-RESHAPES = frozenset("view reshape flatten ravel squeeze unsqueeze unflatten view_as reshape_as".split())
-SAME = frozenset("detach contiguous data requires_grad_".split())
-SWAPS = frozenset("transpose swapaxes swapdims".split())
+RESHAPES = frozenset(["view", "reshape", "flatten", "ravel", "squeeze", "unsqueeze", "unflatten", "view_as", "reshape_as"])
+SAME = frozenset(["detach", "contiguous", "data", "requires_grad_"])
+SWAPS = frozenset(["transpose", "swapaxes", "swapdims"])
 
 
 def base(node: ast.expr) -> ast.expr | None:

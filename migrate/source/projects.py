@@ -13,7 +13,6 @@ from migrate.source.modules import MODULE_BASES
 from migrate.source.text import Source, SourceError
 from migrate.source.text import read as read_text
 
-
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
