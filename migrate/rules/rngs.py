@@ -35,7 +35,7 @@ LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.S
 
 def _fresh(ctx: Context, node: ast.AST) -> str:
     """A stream of the code's own: one for the whole file where the place may run again, as a new one would draw the same numbers."""
-    if ctx.source.enclosing(node, *LOOPS) is not None:
+    if ctx.target.threads_rngs and ctx.source.enclosing(node, *LOOPS) is not None:
         if "file_stream" not in ctx.shared:
             ctx.shared["file_stream"] = ctx.new_name("rngs"), _new_stream(ctx)
         return str(ctx.shared["file_stream"][0])
@@ -129,7 +129,7 @@ EXAMPLES = (
         "        A.__init__(self, n, rngs=rngs)\n", "        A.__init__(self, n)\n",
     ),
     Example(
-        "for step in range(3):\n    x = torch.randn(2, 3)\n    print(x)\n", "rngs = nnx.Rngs(0)\n\n\nfor step in range(3):\n    x = jax.random.normal(rngs(), (2, 3))\n", "    x = jax.random.normal(", why="a new stream would draw the same numbers each time",
+        "for step in range(3):\n    x = torch.randn(2, 3)\n    print(x)\n", "rngs = nnx.Rngs(0)\n\n\nfor step in range(3):\n    x = jax.random.normal(rngs(), (2, 3))\n", "    x = jax.random.normal(Rngs()(), (2, 3))\n", why="a new stream would draw the same numbers each time",
     ),
     Example("def width(n):\n    return 2 * n\n\n\nsize = width(3)\n"),
     Example("double = lambda n: 2 * n\nrngs = double(3)\n"),
