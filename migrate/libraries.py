@@ -19,10 +19,13 @@ class Library:
     name: str
     converted: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  # definitions that are converted out of modules that else are not
     auto: Mapping[str, str] = field(default_factory=dict)  # what makes the model of any configuration, with the end of the model's name
 
     def converts(self, dotted: str) -> bool:
         """Whether a module, or a name in one, is converted along."""
+        if dotted in self.names or any(n.rpartition(".")[0] == dotted for n in self.names):
+            return True
         return _within(dotted, self.converted) and not _within(dotted, self.without)
 
 
@@ -87,8 +90,8 @@ def standard() -> Boundary:
 
 
 def _library(raw: Mapping[str, Any], file: str) -> Library:
-    if unknown := set(raw) - {"name", "converted", "without", "auto"}:
+    if unknown := set(raw) - {"name", "converted", "without", "names", "auto"}:
         raise TableError(f"{file}: unknown keys of a library: {', '.join(sorted(unknown))}")
     name = raw["name"]
-    converted, without = (tuple(f"{name}.{m}" for m in raw.get(key, ())) for key in ("converted", "without"))
-    return Library(name, converted, without, raw.get("auto", {}))
+    converted, without, names = (tuple(f"{name}.{m}" for m in raw.get(key, ())) for key in ("converted", "without", "names"))
+    return Library(name, converted, without, names, raw.get("auto", {}))

@@ -218,6 +218,22 @@ def test_runs(driver) -> None:
     assert compiled.cache.get_seq_length() == 4 and len(jax.tree.leaves(compiled.cache)) == 4
 
 
+def test_bases_and_left_names() -> None:
+    text = (
+        "from diffusers.configuration_utils import ConfigMixin, register_to_config\nfrom diffusers.loaders import PeftAdapterMixin, FromOriginalModelMixin\nfrom diffusers.models.modeling_utils import ModelMixin\n"
+        "from diffusers.utils import strange, logging\nimport torch\n\nlogger = logging.get_logger(__name__)\n\n\n"
+        "class Net(PeftAdapterMixin, ModelMixin, ConfigMixin, FromOriginalModelMixin):\n    @register_to_config\n    def __init__(self, width=4, depth=(1, 2)):\n        super().__init__()\n"
+        "        self.a = torch.nn.Linear(width, self.config.width)\n\n    def forward(self, x):\n        if x is None:\n            return strange(x)\n        elif x.ndim > 9:\n            return strange(-x)\n        return self.a(x)\n"
+    )
+    done = migrate.convert_source(text)
+    assert "class Net(ModelMixin, ConfigMixin):\n" in done.code and "        if x is None:\n            from diffusers.utils import strange\n            return strange(x)\n" in done.code
+    assert [d.code for d in done.diagnostics if d.severity == "error"] == ["MIG301", "MIG301"]
+    space: dict = {}
+    exec("\n".join(done.support.values()) + "\n" + "\n".join(line for line in done.code.split("\n") if not line.startswith("from torch_support")), space)
+    net = space["Net"](3, rngs=nnx.Rngs(0))
+    assert net.config.width == 3 and net.config["depth"] == (1, 2) and "rngs" not in net.config and net(jnp.ones((2, 3))).shape == (2, 3)
+
+
 def test_boundary() -> None:
     boundary = libraries.standard()
     assert boundary.short("transformers.utils.generic.can_return_tuple") == "transformers.can_return_tuple"

@@ -74,6 +74,7 @@ def plan_file(ctx: Context) -> None:
             elif isinstance(info, ClassInfo):
                 mixins.visit_class(ctx, info.node)
                 custom_gradients.visit_class(ctx, info)
+                noise.visit_bases(ctx, info.node)
             noise.visit_decorators(ctx, node)
             continue
         for rule in RULES.get(type(node), ()):

@@ -164,6 +164,9 @@ def _move_inside(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, 
 
     alias = f"{a.name} as {a.asname}" if a.asname else a.name
     text = f"import {alias}" if isinstance(node, ast.Import) else f"from {ctx.file.names.absolute(node.module, node.level)} import {alias}"
+    if not is_torch(_dotted(ctx, node, a)):
+        _move_to_uses(ctx, text, a.asname or a.name)
+        return
     for f in ctx.file.functions:
         path = _path(ctx, f.node)
         if path in places or path.rpartition(".")[0] + "." + "forward" == path and f"{path.rpartition('.')[0]}.{ctx.target.forward}" in places:
@@ -172,6 +175,28 @@ def _move_inside(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, 
                 continue
             at, indent, _ = _body_start(ctx, f.node)
             ctx.plan.insert(at, f"{indent}{text}\n", RULE)
+
+
+def _move_to_uses(ctx: Context, text: str, name: str) -> None:
+    """Imports what a library keeps to itself only where it is used: the rest of the function works without that library."""
+    done: set[ast.AST] = set()
+    for n in ctx.source.nodes:
+        if not (isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)) or n in ctx.removed or ctx.owned(n):
+            continue
+        at: ast.AST | None = n
+        while at is not None and not (isinstance(at, ast.stmt) and _opens_line(ctx, at)):
+            at = ctx.source.parent(at)
+        if at is not None and at not in done and at not in ctx.source.tree.body:
+            done.add(at)
+            ctx.plan.insert(ctx.source.line_start(ctx.source.start(at)), f"{ctx.source.indent(at)}{text}\n", RULE)
+
+
+def _opens_line(ctx: Context, s: ast.stmt) -> bool:
+    """Whether another statement can stand above this one: it is no `elif`, and nothing is before it in its line."""
+    start = ctx.source.start(s)
+    parent = ctx.source.parent(s)
+    alone = not ctx.source.text[ctx.source.line_start(start) : start].strip()
+    return alone and not (isinstance(parent, ast.If) and parent.orelse == [s] and ctx.source.text.startswith("elif", start))
 
 
 def _path(ctx: Context, node: ast.AST) -> str:

@@ -115,6 +115,26 @@ def _not_abstract(ctx: Context, node: ast.AST) -> bool:
     return not any(b in ("abc.ABC", "typing.Protocol") for b in owner.foreign()) and not any(k.arg == "metaclass" for c in owner.mro() for k in c.node.keywords)
 
 
+def visit_bases(ctx: Context, node: ast.ClassDef) -> None:
+    """Bases that only a library's own loading uses go: `class Net(nn.Module, HubMixin)`."""
+    gone = [b for b in node.bases if ctx.dotted(b) in ctx.unit.boundary.noise]
+    if not gone:
+        return
+    src = ctx.source
+    kept = [b for b in [*node.bases, *node.keywords] if b not in gone]
+    for b in gone:
+        ctx.removed.update(ast.walk(b))
+        before = [k for k in kept if src.start(k) < src.start(b)]
+        after = [o for o in [*node.bases, *node.keywords] if src.start(o) > src.start(b)]
+        if before:
+            previous = max((o for o in [*node.bases, *node.keywords] if src.end(o) <= src.start(b)), key=src.end)
+            ctx.plan.replace(src.end(previous), src.end(b), "", RULE)
+        elif after:
+            ctx.plan.replace(src.start(b), min(src.start(o) for o in after), "", RULE)
+        else:
+            ctx.edit(b, lambda e: Piece("object"), RULE, why="base")
+
+
 def visit_expr(ctx: Context, node: ast.Expr) -> None:
     """Statements such as `torch.manual_seed(0)`."""
     if isinstance(node.value, ast.Call) and not ctx.owned(node):
