@@ -97,7 +97,8 @@ class Context:
 
     def statement(self, wanted: str) -> str:
         """The import of a name that a template uses, "" where it is none of ours."""
-        return self.unit.table.imports.get(wanted, "") or IMPORTS.get(wanted, "")
+        own: dict[str, str] = self.shared.get("imports", {})
+        return own.get(wanted) or self.unit.table.imports.get(wanted, "") or IMPORTS.get(wanted, "")
 
     def added_names(self) -> set[str]:
         """The names that the output's own imports bind."""

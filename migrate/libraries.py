@@ -20,6 +20,7 @@ class Library:
     converted: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     names: tuple[str, ...] = ()  # definitions that are converted out of modules that else are not
+    skipped: tuple[str, ...] = ()  # how the names of files start that nothing imports
     auto: Mapping[str, str] = field(default_factory=dict)  # what makes the model of any configuration, with the end of the model's name
 
     def converts(self, dotted: str) -> bool:
@@ -90,8 +91,8 @@ def standard() -> Boundary:
 
 
 def _library(raw: Mapping[str, Any], file: str) -> Library:
-    if unknown := set(raw) - {"name", "converted", "without", "names", "auto"}:
+    if unknown := set(raw) - {"name", "converted", "without", "names", "skipped", "auto"}:
         raise TableError(f"{file}: unknown keys of a library: {', '.join(sorted(unknown))}")
     name = raw["name"]
     converted, without, names = (tuple(f"{name}.{m}" for m in raw.get(key, ())) for key in ("converted", "without", "names"))
-    return Library(name, converted, without, names, raw.get("auto", {}))
+    return Library(name, converted, without, names, tuple(raw.get("skipped", ())), raw.get("auto", {}))

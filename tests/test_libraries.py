@@ -152,10 +152,7 @@ class OtherOutput(ModelOutput):
     loss: torch.FloatTensor | None = None
 '''
 ROPE = "from typing import TypedDict\n\n\nclass RopeParameters(TypedDict, total=False):\n    rope_theta: float\n"
-DRIVER = (
-    "from transformers.models.toy.configuration_toy import ToyConfig\nfrom transformers.models.toy.modeling_toy import ToyForCausalLM\n\n\n"
-    "def make(**options):\n    return ToyForCausalLM(ToyConfig(**options))\n"
-)
+DRIVER = "import transformers as H\nfrom transformers import AutoTokenizer, ToyForCausalLM\n\n\ndef make(**options):\n    return ToyForCausalLM(H.ToyConfig(**options))\n"
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +190,9 @@ def test_places(out: Path) -> None:
         "driver.py", "torch_support.py", "transformers_flax/__init__.py", "transformers_flax/models/__init__.py", "transformers_flax/models/toy/__init__.py",
         "transformers_flax/models/toy/configuration_toy.py", "transformers_flax/models/toy/modeling_toy.py", "transformers_flax/modeling_outputs.py", "transformers_flax/modeling_rope_utils.py",
     }
-    assert "from transformers_flax.models.toy.modeling_toy import ToyForCausalLM" in (out / "driver.py").read_text()
+    driver = (out / "driver.py").read_text()
+    assert "from transformers_flax.models.toy.modeling_toy import ToyForCausalLM\n" in driver and "import ToyConfig\n" in driver and "ToyForCausalLM(ToyConfig(**options)" in driver
+    assert "from transformers import" not in driver and "H." not in driver
     model = (out / "transformers_flax/models/toy/modeling_toy.py").read_text()
     assert "from ...modeling_outputs import ToyOutput\n" in model and "from .configuration_toy import ToyConfig\n" in model
     assert "attention = eager_attention_forward\n" in model and "ToyForNothing" not in model and "auto_docstring" not in model

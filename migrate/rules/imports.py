@@ -128,7 +128,8 @@ def _dotted(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias) -> st
     if isinstance(node, ast.Import):
         return a.name
     base = ctx.file.names.absolute(node.module, node.level)
-    return f"{base}.{a.name}" if base else a.name
+    dotted = f"{base}.{a.name}" if base else a.name
+    return ctx.unit.homes.get(dotted, dotted)
 
 
 def _goes(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, used: Usage) -> bool:

@@ -6,6 +6,19 @@ Unchanged: imports among the converted modules of one library, and all others.
 import ast
 
 from migrate.context import Context
+from migrate.edits import Piece
+
+RULE = "relocation"
+
+
+def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
+    """`lib.A` where `A` is a definition of a converted module: it is imported from there."""
+    dotted = ctx.file.names.dotted(node) or ""
+    home, _, name = ctx.unit.homes.get(dotted, "").rpartition(".")
+    if not name or ctx.owned(node) or home not in ctx.unit.files:
+        return
+    ctx.shared.setdefault("imports", {})[name] = f"from {_placed(ctx, home)} import {name}"
+    ctx.edit(node, lambda e: Piece(ctx.name(name)), RULE, why=dotted)
 
 
 def statements(ctx: Context, node: ast.Import | ast.ImportFrom, kept: list[ast.alias]) -> list[str]:

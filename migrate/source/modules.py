@@ -265,6 +265,7 @@ class Unit:
 
     def named(self, dotted: str, depth: int = 0) -> "ClassInfo | FunctionInfo | Row | str":
         """What a full dotted name means; re-exports are followed."""
+        dotted = self.homes.get(dotted, dotted)
         module, _, name = dotted.rpartition(".")
         file = self.files.get(module)
         if file is not None and name and depth < 20:

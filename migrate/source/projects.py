@@ -1,13 +1,14 @@
 """Finds the local modules that a file reaches, and which of their definitions are needed."""
 import ast
 import builtins
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from migrate import libraries
-from migrate.libraries import Boundary
+from migrate.libraries import Boundary, Library
 from migrate.source.installed import folder_of
 from migrate.source.modules import MODULE_BASES
 from migrate.source.text import Source, SourceError
@@ -72,6 +73,7 @@ class Reach:
         self.unreadable: dict[Path, SourceError] = {}
         self._missing: set[str] = set()
         self._found: dict[str, Path | None] = {}
+        self._definers: dict[str, dict[str, str]] = {}
         self._auto: set[str] = set()  # what makes the model of any configuration
         self._todo: list[tuple[Module, str]] = []
         self._seen: set[tuple[str, str, bool]] = set()
@@ -99,7 +101,7 @@ class Reach:
     def _search(self, dotted: str) -> Path | None:
         for root in self.roots:
             base = root.joinpath(*dotted.split("."))
-            for path in (base / "__init__.py", base.with_suffix(".py")):
+            for path in (base / "__init__.py", base.with_suffix(".py"))[self.boundary.of(dotted) is not None :]:
                 if path.is_file():
                     return path
         return None
@@ -113,7 +115,37 @@ class Reach:
             return None
         self._followed.add(top)
         base = folder.joinpath(*dotted.split("."))
-        return next((p for p in (base / "__init__.py", base.with_suffix(".py")) if p.is_file()), None)
+        files = (base / "__init__.py", base.with_suffix(".py"))[self.boundary.of(dotted) is not None :]
+        return next((p for p in files if p.is_file()), None)
+
+    def home_of(self, package: str, name: str) -> str:
+        """The full name of what a package of a library hands out under a name; packages of libraries are not read, as they import when asked."""
+        dotted = f"{package}.{name}"
+        library = self.boundary.of(package)
+        if dotted not in self.homes and library is not None:
+            found = self._defining(library, package).get(name, "")
+            self.homes[dotted] = f"{found}.{name}" if found else dotted
+        return self.homes.get(dotted, dotted)
+
+    def _defining(self, library: Library, package: str) -> dict[str, str]:
+        """The public names that the converted modules of a package define, with the module that does."""
+        if package in self._definers:
+            return self._definers[package]
+        found = self._definers[package] = {}
+        for root in [*self.roots, *([folder_of(library.name)] if self.installed and folder_of(library.name) else [])]:
+            folder = root.joinpath(*package.split("."))  # type: ignore[union-attr]
+            for path in sorted(folder.rglob("*.py")):
+                module = ".".join([package, *path.relative_to(folder).with_suffix("").parts])
+                if path.name != "__init__.py" and not path.name.startswith(library.skipped) and library.converts(module):
+                    text = path.read_text(encoding="utf-8", errors="replace")
+                    listed = re.search(r"^__all__ = \[(.*?)\]", text, re.M | re.S)
+                    names = re.findall(r"[\"'](\w+)[\"']", listed[1]) if listed else re.findall(r"^(?:class|def) (\w+)", text, re.M)
+                    for n in names:
+                        if listed or n not in found:
+                            found[n] = module
+            if found:
+                break
+        return found
 
     def is_namespace(self, dotted: str) -> bool:
         """A local folder without an `__init__`."""
@@ -268,6 +300,8 @@ class Reach:
             if name is not None and bound != name and a.name != "*":
                 continue
             source = self.get(base)
+            if source is None and self.boundary.of(base) is not None and self._need_home(base, a.name):
+                continue
             short = self.boundary.short(f"{base}.{a.name}")
             if (library := self.boundary.of(short)) is not None and short in library.auto:
                 self._auto.add(short)
@@ -278,6 +312,12 @@ class Reach:
                 self.need(source, a.name)
             elif self.is_namespace(base):
                 self.get(f"{base}.{a.name}")
+
+    def _need_home(self, package: str, name: str) -> bool:
+        """Needs what a package of a library hands out. False where that is not a definition of a converted module."""
+        home, _, last = self.home_of(package, name).rpartition(".")
+        module = self.get(home) if home != package else None
+        return module is not None and self.need(module, last)
 
     def _everything(self, module: Module) -> None:
         for name in list(module.binders):
@@ -300,6 +340,9 @@ class Reach:
             return
         target = self._module_of(module, at.id)
         if target is None:
+            dotted = next((d for s in module.binders.get(at.id, ()) for bound, d in _imports(module, s) if bound == at.id), "")
+            if self.boundary.of(dotted) is not None:
+                self._need_home(dotted, path[-1])
             return
         for name in reversed(path):
             inner = self.get(f"{target.name}.{name}")
