@@ -31,7 +31,7 @@ class Sequential(nnx.Sequential):
     def __setattr__(self, name, value):
         if name in vars(self).get("child_names", ()):
             self[self.child_names.index(name)] = value
-        elif isinstance(value, nnx.Module) and "child_names" in vars(self):
+        elif name != "layers" and isinstance(value, nnx.Module) and "child_names" in vars(self):
             self.add_module(name, value)
         else:
             super().__setattr__(name, value)
