@@ -186,6 +186,8 @@ class Builders:
             return "build" if kind.optional and not kind.sure else "pass"
         if kind.tag == "unknown" and call is not None and self._may_build(call):
             return "build"
+        if kind.tag == "module" and not refs(kind) and call is not None and isinstance(call.func, ast.Name) and self._may_build(call) and not self._on_tensors(call):
+            return "build"  # `block: nn.Module` that is a class: its result is a module
         return ""
 
     def _reference(self, ref: object) -> str:
@@ -218,6 +220,11 @@ class Builders:
         if f is None or not isinstance(call.func, (ast.Name, ast.Subscript, ast.Attribute, ast.Call)) or self._is_foreign(f, call):
             return False
         return becomes_module(self.inf, f, call)
+
+    def _on_tensors(self, call: ast.Call) -> bool:
+        """A call in a forward pass, or with a tensor: of a module, not of a class."""
+        f = self._holder.get(call)
+        return f is None or f.name == "forward" or any(self.inf.of(a).is_tensor for a in [*call.args, *(k.value for k in call.keywords)])
 
     def _is_foreign(self, f: FunctionInfo, call: ast.Call) -> bool:
         """A call of something imported, or of a method of an object: it can't take `rngs`."""
@@ -259,7 +266,17 @@ def becomes_module(inf: Inference, f: FunctionInfo, call: ast.Call) -> bool:
     if not isinstance(name, (ast.Assign, ast.AnnAssign)):
         return False
     held = {t.id for t in (name.targets if isinstance(name, ast.Assign) else [name.target]) if isinstance(t, ast.Name)}
-    return any(_ends_in_module(inf, f, use) for n in held for use in inf.uses(f.node).get(n, ()))
+    return any(_ends_in_module(inf, f, use) or _used_as_module(f, use) for n in held for use in inf.uses(f.node).get(n, ()))
+
+
+MODULE_METHODS = frozenset({"load_state_dict", "state_dict", "parameters", "named_parameters", "named_modules", "named_children", "children"})
+
+
+def _used_as_module(f: FunctionInfo, value: ast.expr) -> bool:
+    """`net.load_state_dict(...)`."""
+    parents = f.file.source.parents
+    up = parents.get(value)
+    return isinstance(up, ast.Attribute) and up.attr in MODULE_METHODS and isinstance(parents.get(up), ast.Call)
 
 
 def _ends_in_module(inf: Inference, f: FunctionInfo, value: ast.expr) -> bool:
@@ -273,6 +290,9 @@ def _ends_in_module(inf: Inference, f: FunctionInfo, value: ast.expr) -> bool:
                     return True
                 adds = isinstance(up.func, ast.Attribute) and up.func.attr in ("append", "extend", "insert", "add_module", "register_module")
                 return adds and isinstance(up.func, ast.Attribute) and inf.of(up.func.value).tag in ("module", "list")
+            case ast.Return() if isinstance(value, ast.Call):
+                others = [n.value for n in ast.walk(f.node) if isinstance(n, ast.Return) and n is not up and n.value is not None]
+                return any(inf.of(o).tag == "module" for o in others)
             case ast.Assign():
                 return any(isinstance(t, ast.Attribute) and inf.of(t.value).tag == "module" for t in up.targets) and isinstance(value, ast.Call)
             case ast.IfExp() | ast.BoolOp() | ast.List() | ast.Tuple() | ast.Starred() | ast.ListComp() | ast.GeneratorExp() | ast.Dict() | ast.keyword() | ast.DictComp():
@@ -283,6 +303,17 @@ def _ends_in_module(inf: Inference, f: FunctionInfo, value: ast.expr) -> bool:
 
 
 EXAMPLES = (
+    Example(
+        "TABLE = {}\n\n\ndef get(name, n):\n    if name == '':\n        return nn.Identity()\n    made = TABLE[name]\n    return made(n)\n",
+        "def get(name, n, *, rngs: nnx.Rngs):\n    if name == '':\n        return Identity()\n    made = TABLE[name]\n    return build(made, n, rngs=rngs)\n", "    return made(n)\n", why="what is returned where else a module is",
+    ),
+    Example(
+        "TABLE = {}\n\n\ndef get(name, state):\n    made = TABLE[name]\n    net = made(3)\n    net.load_state_dict(state)\n    return net\n", "    net = build(made, 3, rngs=rngs)\n", "    net = made(3)\n", why="what is used as a module",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, n, block: nn.Module):\n        super().__init__()\n        self.a = block(n)\n", "        self.a = build(block, n, rngs=rngs)\n", "        self.a = block(n)\n", why="a class that is annotated as a module",
+    ),
+    Example("class Net(nn.Module):\n    def keep(self, x: torch.Tensor, block: nn.Module):\n        self.last = block(x)\n", "        self.last = block(x)\n", "        self.last = block(x)\n", why="a module that is called"),
     Example(
         "class Block(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.init_weights(n)\n\n    def init_weights(self, n):\n        self.a = nn.Linear(n, n)\n\n\n"
         "def start(module):\n    if hasattr(module, 'init_weights'):\n        module.init_weights(3)\n",

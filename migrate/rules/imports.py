@@ -35,34 +35,35 @@ class Usage:
 def usage(tree: ast.Module) -> Usage:
     """Which names the outermost functions and methods of a module look up."""
     found = Usage()
-    for place, node in _places(tree, ""):
+    for place, node, own in _places(tree, ""):
         names = found.by_place.setdefault(place, set())
-        names.update(n.id for n in node if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+        names.update(n.id for n in node if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id not in own)
         for n in node:
             if isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.isidentifier():
                 names.add(n.value)  # `__all__`, string annotations
     return found
 
 
-def _places(node: ast.AST, path: str) -> Iterator[tuple[str, list[ast.AST]]]:
-    """(path, nodes): bodies of functions under their path, all else under ""."""
+def _places(node: ast.AST, path: str) -> Iterator[tuple[str, list[ast.AST], set[str]]]:
+    """(path, nodes, the parameters that hide outer names): bodies of functions under their path, all else under ""."""
     at_import: list[ast.AST] = []
     stack = list(ast.iter_child_nodes(node))
     while stack:
         n = stack.pop()
         if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)):
             own = f"{path}{n.name}"
-            yield own, [m for s in n.body for m in ast.walk(s)]
+            a = n.args
+            yield own, [m for s in n.body for m in ast.walk(s)], {p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if p is not None}
             stack += [*n.decorator_list, n.args, *([n.returns] if n.returns else [])]
         elif isinstance(n, ast.ClassDef):
             yield from _places_in_class(n, path)
         else:
             at_import.append(n)
             stack += ast.iter_child_nodes(n)
-    yield "", at_import
+    yield "", at_import, set()
 
 
-def _places_in_class(n: ast.ClassDef, path: str) -> Iterator[tuple[str, list[ast.AST]]]:
+def _places_in_class(n: ast.ClassDef, path: str) -> Iterator[tuple[str, list[ast.AST], set[str]]]:
     yield from _places(n, f"{path}{n.name}.")
 
 
@@ -300,6 +301,10 @@ def _after_standard(ctx: Context, first: ast.stmt) -> ast.stmt | None:
 
 
 EXAMPLES = (
+    Example(
+        "from torch import tensor\n\n\ndef largest(tensor):\n    return torch.finfo(tensor.dtype).max\n\n\ndef make(x):\n    return tensor(x, never=3)\n",
+        jax="def largest(tensor):\n    return jnp.finfo(tensor.dtype).max\n\n\ndef make(x):\n    from torch import tensor\n", refused="MIG302", why="a parameter hides the imported name",
+    ),
     Example(
         "import torch.nn.functional as FF, os\nfrom torch import (  # names\n    Tensor,\n    cat,\n)\n\n\ndef f(x: Tensor):\n    return FF.relu(cat([x, x])), os.sep\n",
         jax="import os\n\n\ndef f(x: jax.Array):\n    return jax.nn.relu(jnp.concatenate([x, x])), os.sep\n",
