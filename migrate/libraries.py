@@ -1,7 +1,8 @@
 """Libraries whose bases are replaced, not converted: where their own code ends, and what its names mean.
 
-`mappings/libraries/*.toml` says for a library which modules are converted like local ones (`converted`); all else of it is outside the boundary.
-A name outside is known by the library and its last part, however it was imported: `transformers.utils.generic.can_return_tuple` is `transformers.can_return_tuple`.
+`mappings/libraries/*.toml` says for a library which modules are converted like local ones (`converted`); all else of it is outside the
+boundary. A name outside is known by the library and its last part, however it was imported: `transformers.utils.generic.can_return_tuple` is
+`transformers.can_return_tuple`.
 """
 import tomllib
 from collections.abc import Mapping
@@ -32,7 +33,7 @@ class Library:
 
 @dataclass(frozen=True)
 class Boundary:
-    """All libraries. `aliases`: names that are PyTorch's own under another name; `noise`: decorators, contexts and statements that change no value."""
+    """All libraries. `aliases`: names that are PyTorch's own under another name; `noise`: what changes no value."""
 
     libraries: Mapping[str, Library] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """Where imports of libraries lead: converted modules are in a package of another name, and what is not converted stays in the library.
 
-Changed: `from lib.models.a import A` where that module is converted, `from ...utils import b` in a converted module where `b` stays in the library.
+Changed: `from lib.models.a import A` where that module is converted, `lib.A`; `from ...utils import b` where `b` stays in the library.
 Unchanged: imports among the converted modules of one library, and all others.
 """
 import ast

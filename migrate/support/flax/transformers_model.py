@@ -184,11 +184,16 @@ def recorded_modules(model, path=""):
     for key, given in (model._can_record_outputs or {}).items():
         for spec in given if isinstance(given, list) else [given]:
             at = 0 if "hidden_states" in key else 1
-            specs.append((key, spec if isinstance(spec, OutputRecorder) else OutputRecorder(None, at, class_name=spec) if isinstance(spec, str) else OutputRecorder(spec, at)))
+            if not isinstance(spec, OutputRecorder):
+                spec = OutputRecorder(None, at, class_name=spec) if isinstance(spec, str) else OutputRecorder(spec, at)
+            specs.append((key, spec))
 
     def visit(module, path):
         for name, child in named_children(module):
-            found.update(recorded_modules(child, f"{path}.{name}")) if isinstance(child, PreTrainedModel) else visit(child, f"{path}.{name}")
+            if isinstance(child, PreTrainedModel):
+                found.update(recorded_modules(child, f"{path}.{name}"))
+            else:
+                visit(child, f"{path}.{name}")
         for key, spec in specs:
             fits = isinstance(module, spec.target_class or ()) or spec.class_name is not None and path.endswith(spec.class_name)
             if fits and (spec.layer_name is None or f".{spec.layer_name.strip('.')}." in path + "."):
@@ -242,7 +247,7 @@ class Recording:
 
 
 def capture_outputs(func=None, *, tie_last_hidden_states=True):
-    """A decorator: the output has the hidden states and attentions of the layers, where `output_hidden_states` or `output_attentions` asks for them."""
+    """A decorator: the output has what the layers gave, where `output_hidden_states` or `output_attentions` asks for it."""
     if func is None:
         return functools.partial(capture_outputs, tie_last_hidden_states=tie_last_hidden_states)
 
@@ -251,7 +256,9 @@ def capture_outputs(func=None, *, tie_last_hidden_states=True):
         return_dict = kwargs.pop("return_dict", getattr(self.config, "return_dict", True))
         def asked(name):
             return kwargs.get(name, getattr(self.config, name, False))
-        keys = [k for k in self._can_record_outputs or {} if asked("output_attentions" if k in ("cross_attentions", "mask_decoder_attentions") else f"output_{k}") not in (None, False)]
+        by_attentions = ("cross_attentions", "mask_decoder_attentions")
+        names = {k: "output_attentions" if k in by_attentions else f"output_{k}" for k in self._can_record_outputs or {}}
+        keys = [k for k, name in names.items() if asked(name) not in (None, False)]
         COLLECTORS.append({k: [] for k in keys})
         try:
             if keys:

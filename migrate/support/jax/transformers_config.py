@@ -4,9 +4,11 @@ import dataclasses
 from typing import ClassVar
 
 GENERATION = frozenset(
-    "max_length min_length do_sample use_cache early_stopping num_beams temperature top_k top_p typical_p repetition_penalty length_penalty no_repeat_ngram_size "
-    "encoder_no_repeat_ngram_size bad_words_ids num_return_sequences output_scores return_dict_in_generate forced_bos_token_id forced_eos_token_id remove_invalid_values "
-    "exponential_decay_length_penalty suppress_tokens begin_suppress_tokens epsilon_cutoff eta_cutoff encoder_repetition_penalty num_beam_groups diversity_penalty".split()
+    "max_length min_length do_sample use_cache early_stopping num_beams temperature top_k top_p typical_p repetition_penalty length_penalty "
+    "no_repeat_ngram_size encoder_no_repeat_ngram_size bad_words_ids num_return_sequences output_scores return_dict_in_generate "
+    "forced_bos_token_id forced_eos_token_id remove_invalid_values exponential_decay_length_penalty suppress_tokens begin_suppress_tokens "
+    "epsilon_cutoff eta_cutoff encoder_repetition_penalty num_beam_groups diversity_penalty num_assistant_tokens "
+    "num_assistant_tokens_schedule assistant_confidence_threshold assistant_lookbehind target_lookbehind".split()
 )
 LAYER_TYPES = {"mamba": "linear_attention", "attention": "full_attention"}
 SCALED_ROPE = ("llama3", "yarn", "longrope")
@@ -71,7 +73,10 @@ class PreTrainedConfig:
 
     def __post_init__(self, **kwargs):
         if "backbone_config" in self.sub_configs_defaults:
-            kwargs = {k: v for k, v in kwargs.items() if k not in ("use_timm_backbone", "use_pretrained_backbone", "backbone_kwargs") and (k, v) != ("backbone", None)}
+            for name in ("use_timm_backbone", "use_pretrained_backbone", "backbone_kwargs"):
+                kwargs.pop(name, None)
+            if kwargs.pop("backbone", None) is not None:
+                raise NotImplementedError("a backbone that is downloaded: give its configuration as backbone_config")
         for name, spec in self.sub_configs_defaults.items():
             spec = spec if isinstance(spec, SubConfigSpec) else SubConfigSpec(spec)
             if getattr(self, name) is not None or not spec.optional:

@@ -10,10 +10,11 @@ import jax.numpy as jnp
 class Logger(logging.LoggerAdapter):
     """A logger that can say a thing once."""
 
-    @functools.lru_cache
     def warning_once(self, message, *args):
         """Warns, the first time."""
-        self.warning(message, *args)
+        if message not in self.extra:
+            self.extra[message] = True
+            self.warning(message, *args)
 
 
 @functools.cache
@@ -68,9 +69,10 @@ def sqrt_softplus(x):
 
 
 ACT2FN = {
-    "gelu": exact_gelu, "gelu_10": clipped_gelu, "gelu_fast": gelu_tanh, "gelu_new": gelu_tanh, "gelu_python": exact_gelu, "gelu_pytorch_tanh": gelu_tanh, "gelu_python_tanh": gelu_tanh,
-    "gelu_accurate": gelu_accurate, "hardswish": jax.nn.hard_swish, "laplace": laplace, "leaky_relu": jax.nn.leaky_relu, "linear": unchanged, "mish": jax.nn.mish,
-    "quick_gelu": quick_gelu, "relu": jax.nn.relu, "relu2": squared_relu, "relu6": jax.nn.relu6, "sigmoid": jax.nn.sigmoid, "silu": jax.nn.silu,
+    "gelu": exact_gelu, "gelu_10": clipped_gelu, "gelu_fast": gelu_tanh, "gelu_new": gelu_tanh, "gelu_python": exact_gelu,
+    "gelu_pytorch_tanh": gelu_tanh, "gelu_python_tanh": gelu_tanh, "gelu_accurate": gelu_accurate, "hardswish": jax.nn.hard_swish,
+    "laplace": laplace, "leaky_relu": jax.nn.leaky_relu, "linear": unchanged, "mish": jax.nn.mish, "quick_gelu": quick_gelu,
+    "relu": jax.nn.relu, "relu2": squared_relu, "relu6": jax.nn.relu6, "sigmoid": jax.nn.sigmoid, "silu": jax.nn.silu,
     "sqrtsoftplus": sqrt_softplus, "swish": jax.nn.silu, "tanh": jnp.tanh,
 }
 

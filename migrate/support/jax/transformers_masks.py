@@ -52,12 +52,13 @@ def block_rule(block_sequence_ids):
 
 
 def create_causal_mask(
-    config, inputs_embeds, attention_mask=None, cache=None, position_ids=None, or_mask_function=None, and_mask_function=None, block_sequence_ids=None, layer_idx=None,
-    allow_is_causal_skip=True, window=None,
+    config, inputs_embeds, attention_mask=None, cache=None, position_ids=None, or_mask_function=None, and_mask_function=None,
+    block_sequence_ids=None, layer_idx=None, allow_is_causal_skip=True, window=None,
 ):
     """The mask of causal attention."""
     if not getattr(config, "is_causal", True):
-        return create_bidirectional_mask(config, inputs_embeds, attention_mask, cache=cache, or_mask_function=or_mask_function, and_mask_function=and_mask_function)
+        given = {"or_mask_function": or_mask_function, "and_mask_function": and_mask_function}
+        return create_bidirectional_mask(config, inputs_embeds, attention_mask, cache=cache, **given)
     rules = [either(either(causal_rule, or_mask_function), block_rule(block_sequence_ids))]
     if window is not None:
         rules.append(lambda batch, head, query, key: key > query - window)
@@ -74,7 +75,8 @@ def create_sliding_window_causal_mask(config, *args, **kwargs):
 
 
 def create_bidirectional_mask(
-    config, inputs_embeds, attention_mask=None, encoder_hidden_states=None, cache=None, or_mask_function=None, and_mask_function=None, allow_is_bidirectional_skip=True, window=None,
+    config, inputs_embeds, attention_mask=None, encoder_hidden_states=None, cache=None, or_mask_function=None, and_mask_function=None,
+    allow_is_bidirectional_skip=True, window=None,
 ):
     """The mask of attention to all positions; None where nothing is left out."""
     rules = [rule for rule in (and_mask_function,) if rule is not None]

@@ -32,7 +32,7 @@ class ModelOutput(TreeObject, Mapping, dict):
 
     def keys(self):
         """The names of the fields that are there."""
-        return [f.name for f in dataclasses.fields(self) if getattr(self, f.name) is not None] if dataclasses.is_dataclass(self) else list(vars(self))
+        return [f.name for f in dataclasses.fields(self) if getattr(self, f.name) is not None]
 
     def to_tuple(self):
         """The values that are there."""
