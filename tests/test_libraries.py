@@ -257,3 +257,31 @@ def test_masks() -> None:
     np.testing.assert_array_equal(open_, [True, True, False, True])
     open_ = np.asarray(create_causal_mask(config, x, None, position_ids=jnp.asarray([[0, 1, 0, 1]]))[1, 0]) == 0
     np.testing.assert_array_equal(open_, np.kron(np.eye(2), np.tril(np.ones((2, 2)))).astype(bool))
+
+
+def test_losses() -> None:
+    from types import SimpleNamespace
+
+    import torch
+    import torch.nn.functional as F
+
+    from migrate.support.jax.transformers_losses import loss_of
+
+    rng = np.random.default_rng(0)
+    logits, labels = rng.normal(size=(2, 5, 7)).astype("float32"), rng.integers(0, 7, (2, 5))
+    labels[0, 1] = -100
+    flat, ids = torch.tensor(logits).reshape(-1, 7), torch.tensor(labels)
+    shifted = F.pad(ids, (0, 1), value=-100)[:, 1:].reshape(-1)
+    np.testing.assert_allclose(loss_of("ToyForCausalLM")(jnp.asarray(logits), jnp.asarray(labels), 7), F.cross_entropy(flat, shifted), rtol=1e-5)
+    summed = loss_of("ToyLMHeadModel")(jnp.asarray(logits), jnp.asarray(labels), 7, num_items_in_batch=3)
+    np.testing.assert_allclose(summed, F.cross_entropy(flat, shifted, reduction="sum") / 3, rtol=1e-5)
+    np.testing.assert_allclose(loss_of("ToyForMaskedLM")(jnp.asarray(logits), jnp.asarray(labels), 7), F.cross_entropy(flat, ids.reshape(-1)), rtol=1e-5)
+    config = SimpleNamespace(num_labels=7, problem_type=None)
+    found = loss_of("ToyForImageClassification")(labels=jnp.asarray([1, 2]), pooled_logits=jnp.asarray(logits[:, 0]), config=config)
+    np.testing.assert_allclose(found, F.cross_entropy(torch.tensor(logits[:, 0]), torch.tensor([1, 2])), rtol=1e-5)
+    assert config.problem_type == "single_label_classification"
+    ends = loss_of("ToyForQuestionAnswering")(jnp.asarray(logits[:, 0]), jnp.asarray(logits[:, 1]), jnp.asarray([1, 9]), jnp.asarray([2, 3]))
+    parts = [F.cross_entropy(torch.tensor(x), torch.tensor(y), ignore_index=7) for x, y in ((logits[:, 0], [1, 7]), (logits[:, 1], [2, 3]))]
+    np.testing.assert_allclose(ends, sum(parts) / 2, rtol=1e-5)
+    with pytest.raises(NotImplementedError):
+        loss_of("ToyForObjectDetection")

@@ -10,6 +10,7 @@ from flax import nnx
 
 from migrate.support.flax.building import bias_of, build, children, get_submodule, named_children, named_parameters, parameters, weight_of
 from migrate.support.flax.linear import TiedLinear
+from migrate.support.jax.transformers_losses import loss_of
 
 
 class PreTrainedModel(nnx.Module):
@@ -82,6 +83,11 @@ class PreTrainedModel(nnx.Module):
             setattr(get_submodule(self, above), last, TiedLinear(held, owner.bias) if isinstance(owner, nnx.Linear) else held)
         else:
             setattr(owner, attribute, getattr(held, source_attribute))
+
+    @property
+    def loss_function(self):
+        """The loss for labels."""
+        return loss_of(type(self).__name__)
 
     @property
     def base_model(self):
