@@ -8,13 +8,11 @@ import ast
 from migrate.context import Context
 from migrate.edits import Emitter, Piece
 from migrate.rules.example import Example
+from migrate.rules.layers import MODULE_LIST, SEQUENTIAL
 from migrate.rules.state import renamed
 from migrate.tables import Row
 
 RULE = "containers"
-
-
-SEQUENTIAL = "torch.nn.Sequential"
 
 
 def visit_assign(ctx: Context, node: ast.Assign) -> None:
@@ -38,6 +36,9 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     if ctx.owned(node) or not isinstance(func, ast.Attribute) or func.attr not in ("add_module", "register_module") or len(node.args) + len(node.keywords) != 2 and not pair:
         return
     kind, statement = ctx.kind(func.value), ctx.source.parent(node)
+    if isinstance(kind.ref, Row) and kind.ref.torch == MODULE_LIST:
+        ctx.refuse("MIG301", node, "a list of modules has numbers here, no names; use a Sequential or a ModuleDict")
+        return
     if kind.tag != "module" or isinstance(kind.ref, Row) or not isinstance(statement, ast.Expr):
         return
     if kind.ref is not None and hasattr(kind.ref, "layer") and kind.ref.layer is not None:
@@ -75,6 +76,7 @@ EXAMPLES = (
         '        self.width = n\n        self.add_module("lin", nnx.Linear(n, n, rngs=rngs))\n        self.add_module("act", nnx.relu)\n',
         '        self.width = n\n        self.add_module("lin", Linear(n, n))\n        self.add_module("act", ',
     ),
+    Example(f"{HEAD}        self.paths = nn.ModuleList()\n        self.paths.add_module('pool', nn.Linear(3, 3))\n", refused="MIG301", why="names in a list"),
     Example('class Registry:\n    def add_module(self, name, module):\n        self.table[name] = module\n\n\nRegistry().add_module("a", print)\n'),
     Example('def f(tree):\n    tree.add_module("a", 1)\n'),
 )
