@@ -158,12 +158,15 @@ class Builders:
         return self.how_kind(self.inf.of(call.func), call) or ("build" if self._tested_method(call) else "")
 
     def _tested_method(self, call: ast.Call) -> bool:
-        """`m.init_weights()` of an unknown module that the function looks at with isinstance or hasattr, where a method of that name takes `rngs`."""
+        """`m.init_weights()` of an unknown module that was made here or is looked at with isinstance or hasattr, where a method of that name takes `rngs`."""
         func, f = call.func, self._holder.get(call)
         if f is None or not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name) or not self.inf.of(func).is_unknown:
             return False
         if not any(m.builds for m in self._methods.get(func.attr, ())):
             return False
+        made = [b.value for b in f.file.names.lookup(func.value) if b.kind == "assign"]
+        if made and all(isinstance(v, ast.Call) and v is not call and self.how_kind(self.inf.of(v.func), v) for v in made):
+            return True
         tests = (n for n in ast.walk(f.node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in ("isinstance", "hasattr") and n.args)
         return any(isinstance(n.args[0], ast.Name) and n.args[0].id == func.value.id for n in tests)
 
