@@ -5,6 +5,7 @@ Unchanged: imports of other libraries, local imports.
 Left: an import that a construct that was left still needs; inside the function that needs it, where possible.
 """
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -41,6 +42,8 @@ def usage(tree: ast.Module) -> Usage:
         for n in node:
             if isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.isidentifier():
                 names.add(n.value)  # `__all__`, string annotations
+            elif isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in ("exec", "eval"):
+                names.update(word for m in ast.walk(n) if isinstance(m, ast.Constant) and isinstance(m.value, str) for word in re.findall(r"[A-Za-z_]\w*", m.value))
     return found
 
 

@@ -29,6 +29,8 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     found = ctx.resolve(node.func)
     if found == LOAD:
         _load(ctx, node)
+    elif found in RUN_TEXT and any("torch" in text for text in texts(node)):
+        ctx.refuse("MIG301", node, "code that is a text is not converted")
     elif isinstance(node.func, ast.Attribute) and isinstance(row := ctx.resolve(node.func.value), Row) and row.kind == "layer" and row.support in ctx.support:
         return  # a method of a layer's class, which is there under another name
     elif isinstance(found, str) and is_foreign(ctx, found):
@@ -38,6 +40,14 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         _unknown_method(ctx, node, node.func)
     elif isinstance(node.func, ast.Attribute) and ctx.is_self(node.func.value) and _is_unset(ctx, node.func):
         ctx.report("MIG202", node.func, f"{ctx.source.segment(node.func)}: nothing in the code that is converted sets it")
+
+
+RUN_TEXT = ("builtins.exec", "builtins.eval")
+
+
+def texts(node: ast.AST) -> list[str]:
+    """The texts in an expression."""
+    return [n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
 
 
 def _is_unset(ctx: Context, func: ast.Attribute) -> bool:
@@ -161,6 +171,8 @@ __all__ = ["Row", "refuse", "visit_call", "visit_value"]
 
 
 EXAMPLES = (
+    Example("def f(n):\n    exec(f'x = torch.zeros({n})')\n", refused="MIG301", why="code in a text"),
+    Example("def f(n):\n    return eval(f'{n} + 1')\n"),
     Example("def f(x):\n    return torch.frobnicate(x)\n", jax="    import torch\n    # MIG301 torch.frobnicate has no equivalent yet\n    return torch.frobnicate(x)\n", refused="MIG301"),
     Example("def f(x: torch.cuda.Stream):\n    return x\n", jax="def f(x: object):\n    return x\n", why="an annotation names nothing that runs"),
     Example("def f(x: torch.Tensor):\n    return x.frobnicate(3)\n", jax="    # MIG301 Tensor.frobnicate has no equivalent yet\n", refused="MIG301"),

@@ -23,11 +23,23 @@ def stream(ctx: Context, node: ast.AST) -> str:
         if found is not None and found[0] is not ctx.file.names.top:
             ctx.report("MIG301", node, "`rngs` is a name of this code, and the random stream needs it: give it another name")
         return "rngs"
+    if _is_default(ctx, node):
+        return _new_stream(ctx)
     owner, name = ctx.class_of(node), ctx.self_of(node)
     if owner is not None and owner.is_module and name:
         owner.traits.add("rngs")
         return f"{name}.{stream_attribute(owner)}"
     return _fresh(ctx, node)
+
+
+def _is_default(ctx: Context, node: ast.AST) -> bool:
+    """Whether a node is in a default or a decorator of a function: it runs once, where there is no `self`."""
+    at = node
+    while (up := ctx.source.parent(at)) is not None:
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return not _in_body(up, at)
+        at = up
+    return False
 
 
 LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp, ast.Lambda, ast.FunctionDef)
@@ -130,6 +142,10 @@ EXAMPLES = (
     ),
     Example(
         "for step in range(3):\n    x = torch.randn(2, 3)\n    print(x)\n", "rngs = nnx.Rngs(0)\n\n\nfor step in range(3):\n    x = jax.random.normal(rngs(), (2, 3))\n", "    x = jax.random.normal(Rngs()(), (2, 3))\n", why="a new stream would draw the same numbers each time",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, act=nn.Linear(3, 3)):\n        super().__init__()\n        self.act = act\n", "    def __init__(self, act=nnx.Linear(3, 3, rngs=nnx.Rngs(0)), *, rngs: nnx.Rngs):\n",
+        "    def __init__(self, act=Linear(3, 3)):\n", why="a default is made once, outside",
     ),
     Example("def width(n):\n    return 2 * n\n\n\nsize = width(3)\n"),
     Example("double = lambda n: 2 * n\nrngs = double(3)\n"),
