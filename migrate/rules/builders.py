@@ -24,7 +24,7 @@ class Builders:
         self.kept: set[ast.AST] = set()  # what the user marked to stay: it takes no `rngs`
         self._holder: dict[ast.Call, FunctionInfo] = {}
         self._methods: dict[str, list[FunctionInfo]] = {}
-        for f in (f for file in unit.files.values() for f in file.functions if f.owner is not None and f.owner.is_module):
+        for f in (f for file in unit.files.values() for f in file.functions if f.owner is not None):
             self._methods.setdefault(f.name, []).append(f)
         self._constructors: set[ast.Call] = set()  # calls of the constructor that a replaced one keeps
 
@@ -160,9 +160,11 @@ class Builders:
     def _tested_method(self, call: ast.Call) -> bool:
         """`m.init_weights()` of an unknown module that was made here or is looked at with isinstance or hasattr, where a method of that name takes `rngs`."""
         func, f = call.func, self._holder.get(call)
-        if f is None or not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name) or not self.inf.of(func).is_unknown:
+        if f is None or not isinstance(func, ast.Attribute) or not self.inf.of(func).is_unknown or not any(m.builds for m in self._methods.get(func.attr, ())):
             return False
-        if not any(m.builds for m in self._methods.get(func.attr, ())):
+        if becomes_module(self.inf, f, call):
+            return True
+        if not isinstance(func.value, ast.Name):
             return False
         made = [b.value for b in f.file.names.lookup(func.value) if b.kind == "assign"]
         if made and all(isinstance(v, ast.Call) and v is not call and self.how_kind(self.inf.of(v.func), v) for v in made):
@@ -186,7 +188,7 @@ class Builders:
                 return "pass"
             return "build" if "pass" in ways else ""
         if kind.tag == "factory":
-            return "build" if kind.optional and not kind.sure else "pass"
+            return "build" if not kind.sure and (kind.optional or call is not None and self._is_global(call)) else "pass"
         if kind.tag == "unknown" and call is not None and self._may_build(call):
             return "build"
         if kind.tag == "module" and not refs(kind) and call is not None and isinstance(call.func, ast.Name) and self._may_build(call) and not self._on_tensors(call):
@@ -223,6 +225,11 @@ class Builders:
         if f is None or not isinstance(call.func, (ast.Name, ast.Subscript, ast.Attribute, ast.Call)) or self._is_foreign(f, call):
             return False
         return becomes_module(self.inf, f, call)
+
+    def _is_global(self, call: ast.Call) -> bool:
+        """A callee that the file's own statements bind, such as `Rearrange, found = optional_import("einops", "Rearrange")`."""
+        f = self._holder.get(call)
+        return f is not None and isinstance(call.func, ast.Name) and f.file.names.lookup(call.func) == f.file.names.top.bindings.get(call.func.id)
 
     def _on_tensors(self, call: ast.Call) -> bool:
         """A call in a forward pass, or with a tensor: of a module, not of a class."""
@@ -306,6 +313,10 @@ def _ends_in_module(inf: Inference, f: FunctionInfo, value: ast.expr) -> bool:
 
 
 EXAMPLES = (
+    Example(
+        "class Maker:\n    def net(self, n):\n        return nn.Linear(n, n)\n\n\nclass Net(nn.Module):\n    def __init__(self, maker):\n        super().__init__()\n        self.maker = maker\n        self.a = self.maker.net(3)\n",
+        "        self.a = build(self.maker.net, 3, rngs=rngs)\n", "        self.a = self.maker.net(3)\n", why="a method of an unknown object that makes a module",
+    ),
     Example(
         "TABLE = {}\n\n\ndef get(name, n):\n    if name == '':\n        return nn.Identity()\n    made = TABLE[name]\n    return made(n)\n",
         "def get(name, n, *, rngs: nnx.Rngs):\n    if name == '':\n        return Identity()\n    made = TABLE[name]\n    return build(made, n, rngs=rngs)\n", "    return made(n)\n", why="what is returned where else a module is",

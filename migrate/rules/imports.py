@@ -145,7 +145,7 @@ def _goes(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, used: U
     if name in ctx.added_names() and (is_foreign(ctx, dotted) or isinstance(ctx.unit.named(dotted), Row)):
         return True  # the output's own import of that name takes its place
     known = ctx.unit.named(dotted)
-    if not places and isinstance(known, Row):
+    if not places and (isinstance(known, Row) or known == "torch.nn.Module"):
         return True
     if f"{ctx.file.module}.{name}" in ctx.facts.imported_names and not isinstance(known, Row):
         return False  # another file imports it from here

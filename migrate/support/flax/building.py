@@ -8,7 +8,8 @@ from flax import nnx
 def build(fn, *args, rngs, **kwargs):
     """Calls `fn`, with `rngs` if it takes them."""
     takes = inspect.signature(fn).parameters
-    if "rngs" in takes or any(p.kind is p.VAR_KEYWORD for p in takes.values()):
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in takes.values()) and (not isinstance(fn, type) or issubclass(fn, nnx.Module))
+    if "rngs" in takes or takes_any:
         kwargs["rngs"] = rngs
     return fn(*args, **kwargs)
 
