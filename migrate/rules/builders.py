@@ -189,6 +189,9 @@ class Builders:
             return "build" if "pass" in ways else ""
         if kind.tag == "factory":
             return "build" if not kind.sure and (kind.optional or call is not None and self._is_global(call)) else "pass"
+        if kind.tag == "object":
+            called = [c.method("__call__") for c in refs(kind) if isinstance(c, ClassInfo) and not c.is_module]
+            return "pass" if called and all(m is not None and m.builds for m in called) else ""
         if kind.tag == "unknown" and call is not None and self._may_build(call):
             return "build"
         if kind.tag == "module" and not refs(kind) and call is not None and isinstance(call.func, ast.Name) and self._may_build(call) and not self._on_tensors(call):
@@ -313,6 +316,10 @@ def _ends_in_module(inf: Inference, f: FunctionInfo, value: ast.expr) -> bool:
 
 
 EXAMPLES = (
+    Example(
+        "class Maker:\n    def __call__(self, n):\n        return [nn.Linear(n, n)]\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        maker = Maker()\n        self.a = nn.Sequential(*maker(3))\n",
+        "        self.a = Sequential(*maker(3, rngs=rngs))\n", "        self.a = Sequential(*maker(3))\n", why="an object that is called",
+    ),
     Example(
         "class Maker:\n    def net(self, n):\n        return nn.Linear(n, n)\n\n\nclass Net(nn.Module):\n    def __init__(self, maker):\n        super().__init__()\n        self.maker = maker\n        self.a = self.maker.net(3)\n",
         "        self.a = build(self.maker.net, 3, rngs=rngs)\n", "        self.a = self.maker.net(3)\n", why="a method of an unknown object that makes a module",
