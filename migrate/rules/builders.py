@@ -155,7 +155,16 @@ class Builders:
         """ "pass", "build" (through the support function) or "" """
         if call in self._constructors:
             return "pass"
-        return self.how_kind(self.inf.of(call.func), call) or ("build" if self._tested_method(call) else "")
+        return self.how_kind(self.inf.of(call.func), call) or ("build" if self._tested_method(call) or self._by_default(call) else "")
+
+    def _by_default(self, call: ast.Call) -> bool:
+        """`init(m)` after `init = init or start`, where `start` takes `rngs`."""
+        f = self._holder.get(call)
+        if f is None or not isinstance(call.func, ast.Name):
+            return False
+        given = [b.value for b in f.file.names.lookup(call.func) if b.kind == "assign" and isinstance(b.value, (ast.BoolOp, ast.IfExp))]
+        chosen = [v for g in given for v in (g.values if isinstance(g, ast.BoolOp) else (g.body, g.orelse))]
+        return any(isinstance(v, ast.Name) and isinstance(r := self.unit.resolve(f.file, v), FunctionInfo) and r.builds for v in chosen)
 
     def _tested_method(self, call: ast.Call) -> bool:
         """`m.init_weights()` of an unknown module that was made here or is looked at with isinstance or hasattr, where a method of that name takes `rngs`."""
@@ -316,6 +325,10 @@ def _ends_in_module(inf: Inference, f: FunctionInfo, value: ast.expr) -> bool:
 
 
 EXAMPLES = (
+    Example(
+        "def start(m):\n    m.a = nn.Linear(3, 3)\n\n\ndef begin(m, init=None):\n    init = init or start\n    init(m)\n",
+        "def begin(m, init=None, *, rngs: nnx.Rngs):\n    init = init or start\n    build(init, m, rngs=rngs)\n", "    init(m)\n", why="one that may be given, or a function of the code",
+    ),
     Example(
         "class Maker:\n    def __call__(self, n):\n        return [nn.Linear(n, n)]\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        maker = Maker()\n        self.a = nn.Sequential(*maker(3))\n",
         "        self.a = Sequential(*maker(3, rngs=rngs))\n", "        self.a = Sequential(*maker(3))\n", why="an object that is called",
