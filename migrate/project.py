@@ -121,8 +121,8 @@ def convert_reached(
     """Converts files with all that they reach: the conversions by path, the modules by name."""
     for path, name in starts:
         reach.add(path, name)
-    unit = Unit(table, homes=reach.homes)
     modules = {m.name: m for m in reach.modules.values() if m.whole or m.kept or m.package or m.needed}
+    unit = Unit(table, homes={name: home for name, home in reach.homes.items() if home.rpartition(".")[0] in modules})
     left_out: dict[str, list[str]] = {}
     files: dict[Path, Conversion] = {}
     for m in modules.values():

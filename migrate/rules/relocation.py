@@ -51,10 +51,10 @@ def _import_from(ctx: Context, node: ast.ImportFrom, a: ast.alias) -> tuple[str,
     if boundary.of(base) is None:
         return before, before, text
     inside = boundary.converted(ctx.file.module)
-    if home == base and node.level and inside and (boundary.converted(home) or boundary.converted(dotted)):
+    if home == base and node.level and inside and (home in ctx.unit.files or dotted in ctx.unit.files):
         return before, before, text
     return before, f"from {_placed(ctx, home)} import", text
 
 
 def _placed(ctx: Context, module: str) -> str:
-    return ctx.unit.boundary.place(module, ctx.target.name) if module in ctx.unit.files or ctx.unit.boundary.converted(module) else module
+    return ctx.unit.boundary.place(module, ctx.target.name) if module in ctx.unit.files else module
