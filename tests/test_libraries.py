@@ -175,11 +175,16 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def driver(out: Path):
     """The converted driver, imported."""
+    _forget()  # another test's support module may still be there
     sys.path.insert(0, str(out))
     import driver as module
 
     yield module
     sys.path.remove(str(out))
+    _forget()
+
+
+def _forget() -> None:
     for name in [n for n in sys.modules if n.partition(".")[0] in ("driver", "torch_support", "transformers_flax")]:
         del sys.modules[name]
 
