@@ -1,5 +1,7 @@
 """PyTorch state dicts into live Keras models: support layers, layers of Keras, layers not built yet, tied and renamed leaves."""
+import importlib.util
 import os
+import sys
 
 os.environ.setdefault("KERAS_BACKEND", "jax")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -11,6 +13,7 @@ import pytest
 import torch
 from torch import nn
 
+import migrate
 from migrate.support.keras.containers import ModuleList, Sequential
 from migrate.support.keras.linear import Embedding, Linear
 from migrate.support.keras.module import Buffer, Module, Parameter
@@ -141,3 +144,32 @@ def test_a_sequential_of_keras():
     ours = keras.Sequential([keras.layers.Dense(4), keras.layers.Activation("sigmoid"), keras.layers.Dense(1)])
     assert load_state_dict(ours, theirs.state_dict()).complete
     np.testing.assert_allclose(ours(jnp.ones((2, 3))), theirs(torch.ones(2, 3)).detach(), rtol=1e-5)
+
+
+def test_renamed_modules_inside_one_another(tmp_path):
+    """`layers` is a name of Keras': a module that has it, in a module that has it."""
+    text = (
+        "import torch.nn as nn\n\n\nclass Inner(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.layers = nn.ModuleList([nn.Linear(2, 2)])\n\n"
+        "    def forward(self, x):\n        for f in self.layers:\n            x = f(x)\n        return x\n\n\n"
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.layers = nn.ModuleList([Inner(), Inner()])\n\n"
+        "    def forward(self, x):\n        for f in self.layers:\n            x = f(x)\n        return x\n"
+    )
+    (tmp_path / "theirs.py").write_text(text)
+    migrate.convert_path(tmp_path / "theirs.py", tmp_path / "out", target="keras")
+    sys.modules.pop("torch_support", None)
+    sys.path.insert(0, str(tmp_path / "out"))
+    try:
+        models = []
+        for path in (tmp_path / "theirs.py", tmp_path / "out" / "theirs.py"):
+            spec = importlib.util.spec_from_file_location("theirs", path)
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            models.append(module.Net())
+    finally:
+        sys.path.remove(str(tmp_path / "out"))
+        sys.modules.pop("torch_support", None)
+    theirs, ours = models
+    found = load_state_dict(ours, theirs.state_dict())
+    assert not found.missing and not found.unexpected
+    x = torch.randn(3, 2)
+    np.testing.assert_allclose(ours(jnp.asarray(x.numpy())), theirs(x).detach(), rtol=1e-5, atol=1e-6)

@@ -179,10 +179,12 @@ def _apply_aliases(tree: Tree) -> None:
     """Gives each leaf the names that `torch_names` says are the same; a leaf's own name is never given to another."""
     own = {n for leaf in tree.leaves.values() for n in leaf.names}
     for leaf in tree.leaves.values():
-        for name in [*leaf.names, leaf.path]:
+        todo = [*leaf.names, leaf.path]
+        for name in todo:  # a renamed module may be inside another: what is found is looked up again
             for pair in tree.aliases:
                 for a, b in (pair, pair[::-1]):
                     if name == a or name.startswith(a + "."):
                         other = b + name[len(a):]
                         if other not in own and other not in leaf.names:
                             leaf.names.append(other)
+                            todo.append(other)
