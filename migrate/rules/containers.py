@@ -7,8 +7,9 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import Emitter, Piece
+from migrate.infer.facts import SEQUENTIAL
 from migrate.rules.example import Example
-from migrate.rules.layers import MODULE_LIST, SEQUENTIAL
+from migrate.rules.layers import MODULE_LIST
 from migrate.rules.state import renamed
 from migrate.tables import Row
 

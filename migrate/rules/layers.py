@@ -10,6 +10,7 @@ from migrate.calls import Bound, Filler, Refusal, bind, choose, template_names
 from migrate.context import Context
 from migrate.edits import Emitter, Piece
 from migrate.infer.expressions import makes
+from migrate.infer.facts import SEQUENTIAL
 from migrate.infer.kinds import UNKNOWN, Kind, refs
 from migrate.rules import calling, rngs
 from migrate.rules.example import Example
@@ -19,7 +20,7 @@ from migrate.support.extract import inherited_rngs
 from migrate.tables import Row, Variant
 
 RULE = "layers"
-SEQUENTIAL, MODULE_LIST, MODULE_DICT = "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"
+MODULE_LIST, MODULE_DICT = "torch.nn.ModuleList", "torch.nn.ModuleDict"
 
 
 def visit_call(ctx: Context, node: ast.Call) -> None:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from migrate.tables import FOLDER, read, state_axes
-from migrate.weights.loaded import Loaded, cast, fit
+from migrate.weights.loaded import Loaded, apply_aliases, cast, fit
 
 Axes = tuple[int, ...] | None
 State = Mapping[str, tuple[str, Axes] | None]
@@ -45,7 +45,7 @@ def load_state_dict(model: nnx.Module, state_dict: Mapping[str, Any], *, keep_dt
     """See migrate.weights.load."""
     tree = Tree()
     _walk(model, "", "", tree, state_dict)
-    _apply_aliases(tree)
+    apply_aliases(tree.leaves.values(), tree.aliases)
     used: set[str] = set()
     missing, values = [], []
     for leaf in tree.leaves.values():
@@ -65,7 +65,7 @@ def leaves(model: nnx.Module) -> list[Leaf]:
     """The variables that a state dict may fill, each once."""
     tree = Tree()
     _walk(model, "", "", tree, {})
-    _apply_aliases(tree)
+    apply_aliases(tree.leaves.values(), tree.aliases)
     return list(tree.leaves.values())
 
 
@@ -171,20 +171,3 @@ def native() -> dict[type, State]:
             if head.startswith("nnx.") and isinstance(cls := getattr(nnx, head[4:], None), type):
                 found[cls] = {name: state_axes(text) for name, text in row.state.items()}
     return found
-
-
-# --- names that stand for others ---
-
-def _apply_aliases(tree: Tree) -> None:
-    """Gives each leaf the names that `torch_names` says are the same; a leaf's own name is never given to another."""
-    own = {n for leaf in tree.leaves.values() for n in leaf.names}
-    for leaf in tree.leaves.values():
-        todo = [*leaf.names, leaf.path]
-        for name in todo:  # a renamed module may be inside another: what is found is looked up again
-            for pair in tree.aliases:
-                for a, b in (pair, pair[::-1]):
-                    if name == a or name.startswith(a + "."):
-                        other = b + name[len(a):]
-                        if other not in own and other not in leaf.names:
-                            leaf.names.append(other)
-                            todo.append(other)

@@ -12,7 +12,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from migrate.weights.loaded import Loaded, cast, fit, to_numpy
+from migrate.weights.loaded import Loaded, apply_aliases, cast, fit, to_numpy
 
 Axes = tuple[int, ...] | None
 State = Mapping[str, tuple[str, Axes] | None]
@@ -73,7 +73,7 @@ def load_state_dict(model: keras.Layer, state_dict: Mapping[str, Any], *, keep_d
         raise ValueError("variables of Keras keep the dtype they were made with: make the model in the wanted dtype instead")
     tree = Tree(state_dict)
     _walk(model, "", "", tree, ())
-    _apply_aliases(tree)
+    apply_aliases(tree.leaves.values(), tree.aliases)
     used: set[str] = set()
     missing = []
     for leaf in tree.leaves.values():
@@ -90,7 +90,7 @@ def leaves(model: keras.Layer) -> list[Leaf]:
     """The variables that a state dict may fill, each once."""
     tree = Tree({})
     _walk(model, "", "", tree, ())
-    _apply_aliases(tree)
+    apply_aliases(tree.leaves.values(), tree.aliases)
     return list(tree.leaves.values())
 
 
@@ -183,19 +183,3 @@ def _build(layer: Any, tensors: Mapping[str, Any]) -> None:
         layer.build((None, channels, *size) if layer.data_format == "channels_first" else (None, *size, channels))
     else:
         raise ValueError(f"`{layer.name}` ({type(layer).__name__}) has no variables yet: call the model once before loading")
-
-
-# --- names that stand for others ---
-
-def _apply_aliases(tree: Tree) -> None:
-    """Gives each leaf the names that `torch_names` says are the same; a leaf's own name is never given to another."""
-    own = {n for leaf in tree.leaves.values() for n in leaf.names}
-    for leaf in tree.leaves.values():
-        todo = [*leaf.names, leaf.path]
-        for name in todo:  # a renamed module may be inside another: what is found is looked up again
-            for pair in tree.aliases:
-                for a, b in (pair, pair[::-1]):
-                    other = b + name.removeprefix(a)
-                    if (name == a or name.startswith(a + ".")) and other not in own and other not in leaf.names:
-                        leaf.names.append(other)
-                        todo.append(other)

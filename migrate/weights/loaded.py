@@ -1,6 +1,7 @@
 """What loading tells, and the values of a state dict as numpy arrays."""
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -55,3 +56,24 @@ def cast(name: str, array: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, 
         hint = "enable jax_enable_x64 before the model is built"
         raise ValueError(f"`{name}` of the state dict holds integers that do not fit into {out.dtype}: {hint}")
     return out
+
+
+class Named(Protocol):
+    """A leaf of a model: where it is, and what PyTorch may call it."""
+
+    path: str
+    names: list[str]
+
+
+def apply_aliases(leaves: Collection[Named], aliases: Collection[tuple[str, str]]) -> None:
+    """Gives each leaf the names that `torch_names` says are the same; a leaf's own name is never given to another."""
+    own = {n for leaf in leaves for n in leaf.names}
+    for leaf in leaves:
+        todo = [*leaf.names, leaf.path]
+        for name in todo:  # a renamed module may be inside another: what is found is looked up again
+            for pair in aliases:
+                for a, b in (pair, pair[::-1]):
+                    other = b + name.removeprefix(a)
+                    if (name == a or name.startswith(a + ".")) and other not in own and other not in leaf.names:
+                        leaf.names.append(other)
+                        todo.append(other)
