@@ -62,6 +62,8 @@ CODES = _codes(
     Code("MIG205", "warning", "Class attribute renamed", "The target reserves the name.", "Use the new name in code outside this file."),
     Code("MIG206", "warning", "Converted apart", "A large project is converted in parts. This file uses a definition of another part, which that part converted with other knowledge of it.",
          "Compare the call with the definition."),
+    Code("MIG207", "warning", "Digits cancel", "E[xy] - E[x] E[y] is a difference of two nearly equal values. The last digits of a constant, which XLA rounds otherwise than PyTorch, "
+         "and the bfloat16 products of a TPU are enlarged in it.", "Compute the mean of (x - mean) (y - mean), or compare with `migrate check` and run it at `precision=\"highest\"`."),
     Code("MIG301", "error", "Not supported", "No row or rule covers this.", "Write this part by hand, or add a row (docs/adding-an-operator.md)."),
     Code("MIG302", "error", "Argument not supported", "The operator is known, but not with this argument.", "Write this part by hand."),
     Code("MIG303", "error", "In-place write through a view", "PyTorch would change another tensor as well; JAX arrays are immutable.",

@@ -51,7 +51,7 @@ def depends_on_data(ctx: Context, test: ast.expr) -> bool:
 
 
 EXAMPLES = (
-    Example("def f(x: torch.Tensor):\n    if all(x):\n        return 1\n    return 2\n", jax="    if all(x):\n", why="reported: it works outside of jit"),
+    Example("def f(x: torch.Tensor):\n    if all(x):\n        return 1\n    return 2\n", jax="    if all(x):\n", reported="MIG109", why="it works outside of jit"),
     Example("def f(x: torch.Tensor):\n    return 1 if (x > 0).any() else 2\n", jax="    return 1 if jnp.any(x > 0) else 2\n"),
     Example("def f(x: torch.Tensor):\n    assert (x > 0).all(), f'{x} below 0'\n    assert not x.isnan().any()\n", jax="    check(jnp.all(x > 0), lambda: f'{x} below 0')\n    check(jnp.logical_not(jnp.any(jnp.isnan(x))))\n"),
     Example("def f(n):\n    assert n > 3, 'small'\n    while n > 3:\n        n = n - 1\n    return n\n"),

@@ -6,6 +6,7 @@ from typing import Any
 from migrate.context import Context
 from migrate.rules import (
     branching,
+    cancelling,
     containers,
     custom_gradients,
     gradients,
@@ -42,6 +43,7 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.IfExp: (branching.visit,),
     ast.With: (gradients.visit_with, noise.visit_with),
     ast.AsyncWith: (gradients.visit_with, noise.visit_with),
+    ast.BinOp: (cancelling.visit,),
     ast.Dict: (placement.visit_dict,),
     ast.Compare: (lookups.visit_compare,),
     ast.Expr: (noise.visit_expr, hyperparameters.visit_expr),

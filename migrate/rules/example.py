@@ -9,7 +9,7 @@ class Example:
     """A module body of PyTorch code; HEADER goes before it.
 
     `flax`, `keras`, or `jax` for both: text that must stand in the converted code. Where none is given and nothing is refused, the source itself must.
-    `refused`: the code of the diagnostic that must be reported at the source. `why` says what the example shows.
+    `refused`: the code of the diagnostic that must be reported at the source; `reported`: one that is no refusal. `why` says what the example shows.
     """
 
     source: str
@@ -18,6 +18,7 @@ class Example:
     refused: str = ""
     why: str = ""
     jax: str = ""
+    reported: str = ""
 
     @property
     def text(self) -> str:

@@ -20,7 +20,7 @@ def visit_subscript(ctx: Context, node: ast.Subscript) -> None:
 
 
 EXAMPLES = (
-    Example("def f(x: torch.Tensor):\n    return x[x > 0]\n", jax="    return x[x > 0]\n", why="reported: how many elements it gives depends on values"),
+    Example("def f(x: torch.Tensor):\n    return x[x > 0]\n", jax="    return x[x > 0]\n", reported="MIG105", why="how many elements it gives depends on values"),
     Example("def f(x: torch.Tensor, keep: torch.BoolTensor):\n    return x[keep, 0]\n", jax="    return x[keep, 0]\n"),
     Example("def f(x, i):\n    return x[i] + x[1:, None] * x.shape[0]\n"),
     Example("def f(table):\n    return table['a'][0]\n"),
