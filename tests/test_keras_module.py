@@ -5,6 +5,7 @@ os.environ.setdefault("KERAS_BACKEND", "jax")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import copy
+import functools
 from collections import OrderedDict, defaultdict, namedtuple
 
 import jax
@@ -188,6 +189,30 @@ def test_save_the_whole_model(tmp_path):
     net.save(tmp_path / "net.keras")
     other = keras.saving.load_model(tmp_path / "net.keras", custom_objects={"Sized": Sized})
     np.testing.assert_array_equal(other(X), net(X))
+
+
+def test_decorated_constructors():
+    def checked(function):
+        return lambda *args, **kwargs: function(*args, **kwargs)
+
+    def wrapped(function):
+        @functools.wraps(function)
+        def call(self, *args, **kwargs):
+            return function(self, *args, **kwargs)
+
+        return call
+
+    def build(decorator):
+        class Decorated(Module):
+            @decorator
+            def __init__(self, width, *, depth=2):
+                super().__init__()
+                self.layers_ = ModuleList([Linear(width, width) for _ in range(depth)])
+
+        return Decorated(3, depth=1)
+
+    assert len(build(checked).layers_) == len(build(wrapped).layers_) == 1
+    assert build(wrapped).get_config().items() >= {"width": 3, "depth": 1}.items()
 
 
 def test_jit_and_gradients():

@@ -198,7 +198,8 @@ def _return(inf: Inference, frame: Frame, s: ast.Return) -> None:
     if frame.function is None:
         return
     sites = inf.return_sites.setdefault(frame.function, {})
-    sites[s] = kind
+    read = kind.variable and isinstance(s.value, ast.Attribute) and not kind.optional  # its array is returned
+    sites[s] = kind.but(variable="") if read else kind
     inf.returns[frame.function] = join_all(tuple(sites.values()))
 
 

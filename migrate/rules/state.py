@@ -358,6 +358,11 @@ EXAMPLES = (
         "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.register_buffer('mask', torch.ones(n) if n > 1 else None)\n",
         "        self.mask = Buffer(jnp.ones(n)) if n > 1 else None\n", "        self.mask = Buffer(jnp.ones(n)) if n > 1 else None\n", why="a buffer that may be None",
     ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.table = nn.Linear(n, n)\n\n    @property\n    def weight(self):\n        return self.table.weight\n\n\n"
+        "class Outer(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.net = Net(n)\n\n    def forward(self, i: torch.Tensor):\n        return self.net.weight[i]\n",
+        jax="        return self.net.weight[i]\n", why="the property has read the variable",
+    ),
     Example("class Plain:\n    def __init__(self):\n        self.w = 3\n        self.b = [1]\n\n    def go(self):\n        self.b = self.b * 2\n        return self.w\n"),
     Example("def f(layer, name):\n    layer.register_buffer(name, None)\n"),
     Example("class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.w = nn.Parameter()\n", refused="MIG302"),

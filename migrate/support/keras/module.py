@@ -116,6 +116,14 @@ class Module(keras.Model):
 
     training = False
 
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if init := vars(cls).get("__init__"):  # Keras reads its arguments, and can't where it is decorated
+            own = [*inspect.signature(init).parameters.values()]
+            if own[0].kind is inspect.Parameter.VAR_POSITIONAL:
+                own.insert(0, inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY))
+            init.__signature__ = inspect.Signature(own)
+
     def __new__(cls, *args, **kwargs):
         return keras.Layer.__new__(cls, *args, **kwargs)  # `keras.Model` would forget the arguments, which `save` writes down
 
