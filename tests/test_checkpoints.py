@@ -8,6 +8,7 @@ from flax import nnx
 
 from migrate.support.flax.batchnorm import BatchNorm2d
 from migrate.support.flax.building import reset_parameters
+from migrate.support.flax.recurrent import LSTM
 from migrate.support.flax.checkpoints import load_state_dict, state_dict
 from migrate.support.flax.conv import Conv2d
 from migrate.support.jax.creation import arrays
@@ -61,6 +62,13 @@ def test_reset_parameters() -> None:
         for part in ("weight", "bias"):
             value = np.asarray(new[f"{name}.{part}"])
             assert value.shape == old[f"{name}.{part}"].shape and np.abs(value).max() <= fan_in**-0.5 and value.std() > 0.2 * fan_in**-0.5
+
+
+def test_a_recurrent_layer_starts_anew() -> None:
+    layer = LSTM(3, 16, rngs=nnx.Rngs(0))
+    layer.weight_hh_l0[...] += 7
+    reset_parameters(layer, rngs=nnx.Rngs(1))
+    assert 0.2 < jnp.abs(layer.weight_hh_l0[...]).max() <= 0.25
 
 
 def test_arrays() -> None:

@@ -17,9 +17,12 @@ import pytest
 from migrate.support.keras import walk
 from migrate.support.keras.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from migrate.support.keras.dropout import Dropout
-from migrate.support.keras.linear import Linear
+from migrate.support.keras.conv import Conv2d
+from migrate.support.keras.linear import Embedding, Linear
 from migrate.support.keras.module import Buffer, Module, Parameter
 from migrate.support.keras.norms import BatchNorm1d
+from migrate.support.keras.recurrent import LSTM
+from migrate.support.keras.starting import reset_parameters
 
 X = jnp.arange(12.0).reshape(4, 3) / 10
 
@@ -345,3 +348,16 @@ def test_walks():
     seen = []
     walk.apply(net, lambda m: seen.append(type(m).__name__))
     assert seen[-1] == "Net" and seen[0] == "Linear" and len(seen) == len(names)
+
+
+def test_layers_start_anew():
+    keras.utils.set_random_seed(0)
+    layers = Linear(400, 30), Conv2d(3, 5, 7, padding=1), LSTM(3, 100), Embedding(300, 4), BatchNorm1d(4)
+    for layer in layers:
+        before = {name: np.asarray(v) for name, v in walk.named_parameters(layer)}
+        for v in walk.parameters(layer):
+            v.assign(v + 7)
+        reset_parameters(layer)
+        for name, v in walk.named_parameters(layer):
+            assert abs(np.std(v) - np.std(before[name])) < 0.2 * np.std(before[name]) + 1e-6
+            assert abs(np.mean(v) - np.mean(before[name])) < 0.3

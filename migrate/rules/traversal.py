@@ -31,8 +31,8 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     explicit = isinstance(row, Row) and row.kind == "layer" and len(node.args) == 1 and ctx.is_self(node.args[0])
     if func.attr == "reset_parameters" and (explicit or _of_super_layer(ctx, node, func)) and "start_anew" in ctx.support:
         ctx.removed.update(ast.walk(func))
-        name, stream = ctx.name("start_anew"), rngs.stream(ctx, node)
-        ctx.edit(node, lambda e: Piece(f"{name}({ctx.self_of(node)}, rngs={stream})"), RULE, why=func.attr)
+        name, stream = ctx.name("start_anew"), _stream(ctx, node)
+        ctx.edit(node, lambda e: Piece(f"{name}({ctx.self_of(node)}{stream})"), RULE, why=func.attr)
         return
     only_module = kind.is_unknown and func.attr in UNIQUE and func.attr not in ctx.inf.method_names() and ctx.resolve(func) is None
     if kind.tag != "module" and not only_module or isinstance(kind.ref, ClassInfo) and kind.ref.method(func.attr) is not None:
@@ -54,10 +54,15 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         renames = {k: "state" for k in node.keywords if k.arg == "state_dict"}
         ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=name, first=(func.value,), rename=renames), RULE, why=func.attr)
     elif func.attr == "reset_parameters" and func.attr in ctx.support and not node.args and (isinstance(kind.ref, Row) or not refs(kind)):
-        name, stream = ctx.name(func.attr), rngs.stream(ctx, node)
-        ctx.edit(node, lambda e: Piece(f"{name}({e.piece(func.value).text}, rngs={stream})"), RULE, why=func.attr)
+        name, stream = ctx.name(func.attr), _stream(ctx, node)
+        ctx.edit(node, lambda e: Piece(f"{name}({e.piece(func.value).text}{stream})"), RULE, why=func.attr)
     elif func.attr in TRANSPARENT | HOOKS:
         ctx.refuse("MIG306", node, "PyTorch's machinery around modules has no counterpart here")
+
+
+def _stream(ctx: Context, node: ast.Call) -> str:
+    """The argument that hands on the random stream, where the target threads one."""
+    return f", rngs={rngs.stream(ctx, node)}" if ctx.target.threads_rngs else ""
 
 
 def _of_super_layer(ctx: Context, node: ast.Call, func: ast.Attribute) -> bool:
@@ -158,10 +163,10 @@ EXAMPLES = (
     Example(f"{HEAD}        self._modules['b'] = nn.Linear(3, 3)\n", "        setattr(self, 'b', nnx.Linear(3, 3, rngs=rngs))\n", "        setattr(self, 'b', Linear(3, 3))\n"),
     Example(
         "class Scaled(nn.Conv2d):\n    def __init__(self, n):\n        super().__init__(n, n, 3)\n        self.reset_parameters()\n\n    def reset_parameters(self):\n        super().reset_parameters()\n        nn.init.zeros_(self.bias)\n",
-        "        start_anew(self, rngs=self.rngs)\n", "        super().reset_parameters()\n", why="of the layer that it derives from",
+        "        start_anew(self, rngs=self.rngs)\n", "        start_anew(self)\n", why="of the layer that it derives from",
     ),
-    Example("class Low(nn.Linear):\n    def reset_parameters(self):\n        nn.Linear.reset_parameters(self)\n", "        start_anew(self, rngs=self.rngs)\n", "        Linear.reset_parameters(self)\n"),
-    Example(f"{HEAD}        self.a.reset_parameters()\n", "        reset_parameters(self.a, rngs=rngs)\n", "        self.a.reset_parameters()\n", why="a layer starts anew"),
+    Example("class Low(nn.Linear):\n    def reset_parameters(self):\n        nn.Linear.reset_parameters(self)\n", "        start_anew(self, rngs=self.rngs)\n", "        start_anew(self)\n"),
+    Example(f"{HEAD}        self.a.reset_parameters()\n", "        reset_parameters(self.a, rngs=rngs)\n", "        reset_parameters(self.a)\n", why="a layer starts anew"),
     Example(f"{HEAD}        self.n = len(self.state_dict())\n", "        self.n = len(state_dict(self))\n", ),
     Example(f"{HEAD}\n    def load(self, state):\n        self.load_state_dict(state, strict=False)\n", "        load_state_dict(self, state, strict=False)\n"),
     Example("def f():\n    net = nn.Linear(3, 3)\n    return net.state_dict(prefix='a')\n", refused="MIG306"),

@@ -178,17 +178,17 @@ def reset_parameters(module, *, rngs):
 
 def start_anew(module, *, rngs):
     """Gives a layer PyTorch's initial weights."""
-    weight, bias = weight_of(module), bias_of(module)
-    if weight is None or weight.ndim == 1:  # a norm
-        fresh = (1.0, 0.0)
-    elif isinstance(module, nnx.Embed):
-        fresh = (rngs.params.normal(weight.shape), 0.0)
-    else:
-        bound = torch_weight(module)[0].size ** -0.5
-        fresh = [rngs.params.uniform(v.shape, minval=-bound, maxval=bound) if v is not None else None for v in (weight, bias)]
-    for variable, value in zip((weight, bias), fresh):
-        if variable is not None:
-            variable[...] = jnp.broadcast_to(value, variable.shape)
+    weight = weight_of(module)
+    for variable in vars(module).values():
+        if not isinstance(variable, nnx.Param):
+            continue
+        if isinstance(module, nnx.Embed):
+            variable[...] = rngs.params.normal(variable.shape)
+        elif weight is not None and weight.ndim == 1:  # a norm
+            variable[...] = jnp.full(variable.shape, 1.0 if variable is weight else 0.0)
+        else:
+            bound = (module.hidden_size if weight is None else torch_weight(module)[0].size) ** -0.5
+            variable[...] = rngs.params.uniform(variable.shape, minval=-bound, maxval=bound)
 
 
 def eval_mode(module):
