@@ -27,6 +27,7 @@ class Bound:
     row: Row
     arguments: dict[str, ast.expr | list[ast.expr]] = field(default_factory=dict)
     receiver: ast.expr | None = None
+    extra: list[ast.keyword] = field(default_factory=list)  # what a `**` parameter takes
 
     def parameter(self, name: str) -> Parameter:
         """A parameter of the row."""
@@ -70,7 +71,9 @@ def _keywords(row: Row, call: ast.Call, bound: Bound, placement: frozenset[ast.A
         elif name in REFUSED:
             if not _is_none(k.value):
                 return Refusal("MIG302", f"{row.torch}({name}=...): {REFUSED_WHY[name]}")
-        elif name not in DROPPED and not any(p.kind == "keywords" for p in row.parameters) and not (row.kind == "layer" and name == "dtype"):
+        elif name not in DROPPED and any(p.kind == "keywords" for p in row.parameters):
+            bound.extra.append(k)
+        elif name not in DROPPED and not (row.kind == "layer" and name == "dtype"):
             return Refusal("MIG302", f"{row.torch} has no argument `{name}` here")
     lost = [p.name for p in row.parameters if p.kind in ("positional", "keyword") and p.default is None and p.name not in bound.arguments]
     if lost and complete:
@@ -243,7 +246,9 @@ class Filler:
         out: list[tuple[int, int, str]] = []
         dropped: list[tuple[int, int]] = []
         for node in ast.walk(root):
-            if isinstance(node, ast.keyword) and isinstance(node.value, ast.Name) and self._is_dropped(node.value.id):
+            if isinstance(node, ast.keyword) and node.arg is None and self.bound.extra:
+                out.append((node.col_offset, node.end_col_offset or 0, ", ".join(f"{k.arg}={emitter.piece(k.value).at(LAMBDA)}" for k in self.bound.extra)))
+            elif isinstance(node, ast.keyword) and isinstance(node.value, ast.Name) and self._is_dropped(node.value.id):
                 dropped.append(self._span_with_comma(node, parents[node]))
             elif isinstance(node, ast.Name) and not (isinstance(parents.get(node), ast.Starred) and self._is_variadic(node.id)):
                 out.append(self._name(node, parents.get(node), emitter))
