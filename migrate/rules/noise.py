@@ -192,11 +192,29 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         ctx.edit(node, lambda e: Piece(answer), RULE, "MIG103", name)
     elif isinstance(node.func, ast.Attribute) and node.func.attr in MODULE_NOISE and ctx.kind(node.func.value).tag == "module" and not _own(ctx, node.func):
         receiver = node.func.value
+        if any(ctx.kind(d).tag == "dtype" for d in _dtypes(node)):
+            ctx.refuse("MIG306", node, "the parameters of a module keep their dtype here; make them with the one that they should have")
+            return
+        _warn_module(ctx, node)
         if isinstance(ctx.source.parent(node), ast.Expr):
             remove_statement(ctx, ctx.source.parent(node), RULE)
         else:
             ctx.edit(node, lambda e: e.piece(receiver), RULE, "MIG103", node.func.attr)
         ctx.removed.update(n for a in [*node.args, *node.keywords] for n in ast.walk(a))
+
+
+def _dtypes(node: ast.Call) -> list[ast.expr]:
+    """The arguments of `module.to(...)` that may be dtypes."""
+    return [*node.args, *(k.value for k in node.keywords if k.arg == "dtype")] if isinstance(node.func, ast.Attribute) and node.func.attr == "to" else []
+
+
+def _warn_module(ctx: Context, node: ast.Call) -> None:
+    """`module.requires_grad_(False)`, `module.to(dtype=dtype)`: it matters that they are left out."""
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
+        if any(not isinstance(a, ast.Constant) or a.value is not True for a in [*node.args, *(k.value for k in node.keywords)]):
+            ctx.report("MIG201", node, "what is trained is told to the optimizer in JAX; nothing is frozen here")
+    elif any(isinstance(d, (ast.Name, ast.Attribute)) and ast.unparse(d).endswith("dtype") and ctx.kind(d).is_unknown for d in _dtypes(node)):
+        ctx.report("MIG202", node, "a dtype that is given here would be lost: the parameters of a module keep theirs")
 
 
 def _own(ctx: Context, func: ast.Attribute) -> bool:
@@ -214,6 +232,8 @@ EXAMPLES = (
     Example("torch.manual_seed(0)\ntorch.backends.cudnn.benchmark = True\na = 1\n", jax="\na = 1\n"),
     Example("def f():\n    torch.manual_seed(0)\n", jax="def f():\n    pass\n", why="a body is not left empty"),
     Example("def f(net: nn.Module):\n    net.to('cuda')\n    return torch.compile(net.cpu())\n", jax="    return net\n"),
+    Example("def f(net: nn.Module):\n    net.requires_grad_(False)\n    return net\n", "def f(net: nnx.Module):\n    return net\n", "def f(net: Module):\n    return net\n", reported="MIG201"),
+    Example("def f(net: nn.Module):\n    return net.to(torch.float16)\n", refused="MIG306"),
     Example("class Net(nn.Module):\n    @torch.jit.export\n    def other(self, x):\n        return x\n", jax="    def other(self, x):\n        return x\n"),
     Example("class Net(nn.Module):\n    def training_step(self, batch):\n        loss = batch.mean()\n        self.log('loss', loss)\n        return loss\n", jax="        loss = jnp.mean(batch)\n        return loss\n"),
     Example(

@@ -59,15 +59,66 @@ def _may_go(ctx: Context, node: ast.Call) -> bool:
 
 
 def finish(ctx: Context) -> None:
-    """Removes the mappings that nothing reads any more, and says that parameters are made as float32 on the default device."""
-    for node in ctx.source.nodes:
-        if not (isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) and only_placement(ctx, node.value)):
-            continue
-        target = node.targets[0]
-        reads = [n for n in ctx.source.nodes if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load) and any(b.value is node.value for b in ctx.file.names.lookup(n))]
-        if reads and all(n in ctx.removed for n in reads) and node not in ctx.removed and not isinstance(ctx.source.parent(node), ast.Module):
+    """Removes what nothing reads any more: mappings that say where parameters live, and names of devices."""
+    found = [n for n in ctx.source.nodes if isinstance(n, ast.Assign) and len(n.targets) == 1 and n not in ctx.removed and not isinstance(ctx.source.parent(n), ast.Module)]
+    mappings = [n for n in found if isinstance(n.targets[0], ast.Name) and only_placement(ctx, n.value)]
+    devices = [(n, pair) for n in found if (pair := _device(ctx, n)) is not None]
+    reads = _reads(ctx, {*(n.targets[0].id for n in mappings if isinstance(n.targets[0], ast.Name)), *(name.id for _, (name, _) in devices)})
+    for node in mappings:
+        if _unread(ctx, node.targets[0], reads):
             remove_statement(ctx, node, RULE)
             ctx.report("MIG103", node, "device and dtype are not handed on: parameters are float32 on the default device")
+    for node, (name, value) in devices:
+        if _unread(ctx, name, reads):
+            _remove_device(ctx, node, name, value)
+
+
+def _reads(ctx: Context, names: set[str]) -> dict[str, list[ast.Name]]:
+    """Where each of some names is read."""
+    found: dict[str, list[ast.Name]] = {name: [] for name in names}
+    for n in ctx.source.nodes if names else ():
+        if isinstance(n, ast.Name) and n.id in found and isinstance(n.ctx, ast.Load):
+            found[n.id].append(n)
+    return found
+
+
+def _unread(ctx: Context, name: ast.expr, reads: dict[str, list[ast.Name]]) -> bool:
+    """Whether a name is read nowhere in the output, and was in PyTorch's code."""
+    assert isinstance(name, ast.Name)
+    scope = ctx.file.names.scope(name)
+    own = [n for n in reads[name.id] if (held := ctx.file.names.scope(n).lookup(name.id)) is not None and held[0] is scope]
+    return bool(own) and all(n in ctx.removed for n in own)
+
+
+def _device(ctx: Context, node: ast.Assign) -> tuple[ast.Name, ast.expr] | None:
+    """The name and the value of `device = x.device` and of `n, device = len(x), x.device`."""
+    target, value = node.targets[0], node.value
+    if isinstance(target, ast.Name):
+        return (target, value) if ctx.kind(value).tag == "device" else None
+    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
+        return None
+    starred = [i for i, e in enumerate(target.elts[::-1]) if isinstance(e, ast.Starred)] + [i for i, e in enumerate(value.elts[::-1]) if isinstance(e, ast.Starred)]
+    pairs = list(zip(target.elts[::-1], value.elts[::-1], strict=False))[: min(starred, default=None)]
+    bare = not any(ctx.source.segment(t).startswith("(") for t in (target, value))
+    left = len(target.elts) > 2 or not starred and bare  # a sequence is not unpacked into one name without a comma
+    return next(((t, v) for t, v in pairs if left and isinstance(t, ast.Name) and ctx.kind(v).tag == "device"), None)
+
+
+def _remove_device(ctx: Context, node: ast.Assign, name: ast.Name, value: ast.expr) -> None:
+    for n in ast.walk(value):
+        ctx.plan.nodes.pop(n, None)
+    if value is node.value:
+        remove_statement(ctx, node, RULE)
+        return
+    for part, whole in ((name, node.targets[0]), (value, node.value)):
+        assert isinstance(whole, ast.Tuple)
+        at = whole.elts.index(part)
+        start = ctx.source.end(whole.elts[at - 1]) if at else ctx.source.start(part)
+        ctx.plan.replace(start, ctx.source.end(part) if at else ctx.source.start(whole.elts[1]), "", RULE)
+        ctx.removed.update(ast.walk(part))
+        other = whole.elts[0]
+        if whole is node.value and len(whole.elts) == 2 and part is not other and isinstance(other, ast.Starred):
+            ctx.plan.replace(ctx.source.start(other), ctx.source.start(other.value), "", RULE)
 
 
 HEAD = "class Block(nn.Module):\n    def __init__(self, n, norm=nn.LayerNorm, device=None, dtype=None):\n        super().__init__()\n        dd = {'device': device, 'dtype': dtype}\n"
@@ -87,6 +138,12 @@ EXAMPLES = (
         "class Head(nn.Linear):\n    def __init__(self, n, device=None, dtype=None):\n        super().__init__(n, 10, bias=False, device=device, dtype=dtype)\n",
         "        super().__init__(n, 10, bias=False, rngs=rngs)\n", "        super().__init__(n, 10, bias=False)\n", why="a layer's own constructor",
     ),
+    Example(
+        "def f(x: torch.Tensor):\n    device = x.device\n    n, d, dev = *x.shape, x.device\n    return torch.arange(n, device=device) + torch.zeros(d, device=dev)\n",
+        jax="def f(x: jax.Array):\n    n, d = x.shape\n    return jnp.arange(n) + jnp.zeros(d)\n", why="devices that nothing names any more",
+    ),
+    Example("def f(x: torch.Tensor):\n    dev, n = x.device, len(x)\n    return torch.arange(n, device=dev)\n", jax="    n = len(x)\n    return jnp.arange(n)\n"),
+    Example("def f(x: torch.Tensor):\n    device = x.device\n    print(device)\n    return torch.zeros(3, device=device)\n", jax="    print(device)\n", why="it is read"),
     Example("def f(device):\n    where = {'device': device}\n    return print(**where)\n"),
     Example("class Far:\n    def __init__(self, n, device):\n        self.n = device\n\n\ndef f(device):\n    where = {'device': device}\n    return Far(3, **where)\n"),
     Example("def f(n):\n    options = {'n': n, 'dtype': None}\n    return g(**options)\n\n\ndef g(n=1, dtype=None):\n    return n\n"),

@@ -49,9 +49,13 @@ def _parameter(ctx: Context, node: ast.Call) -> None:
     if value is None:
         ctx.refuse("MIG302", node, "a parameter without a value")
         return
-    frozen = any(k.arg == "requires_grad" and isinstance(k.value, ast.Constant) and k.value.value is False for k in node.keywords)
-    frozen = frozen or len(node.args) > 1 and isinstance(node.args[1], ast.Constant) and node.args[1].value is False or ctx.dotted(node.func).endswith("Buffer")
-    text = ctx.target.buffer if frozen else ctx.target.parameter
+    trained = _argument(node, 1, "requires_grad")
+    if ctx.dotted(node.func).endswith("Buffer"):
+        trained = ast.Constant(False)
+    if trained is not None and not isinstance(trained, ast.Constant):
+        ctx.edit(node, lambda e: fill(ctx, ctx.target.chosen, x=_array(ctx, e, value), trained=e.piece(trained)), RULE, why="torch.nn.Parameter")
+        return
+    text = ctx.target.parameter if trained is None or trained.value else ctx.target.buffer
     persistent = next((k.value for k in node.keywords if k.arg == "persistent"), None)
     ctx.edit(node, lambda e: fill(ctx, _plain(text, persistent), x=_array(ctx, e, value)), RULE, why="torch.nn.Parameter")
 
@@ -365,5 +369,9 @@ EXAMPLES = (
     ),
     Example("class Plain:\n    def __init__(self):\n        self.w = 3\n        self.b = [1]\n\n    def go(self):\n        self.b = self.b * 2\n        return self.w\n"),
     Example("def f(layer, name):\n    layer.register_buffer(name, None)\n"),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, frozen):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3), requires_grad=not frozen)\n",
+        "        self.w = (nnx.Param if not frozen else Buffer)(jnp.zeros((3,)))\n", "        self.w = Parameter(jnp.zeros((3,)), requires_grad=not frozen)\n",
+    ),
     Example("class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.w = nn.Parameter()\n", refused="MIG302"),
 )

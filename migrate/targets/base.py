@@ -18,6 +18,7 @@ class Target:
     dict_class: str
     sequential: str  # native, for known layers only
     parameter: str  # template of a parameter
+    chosen: str  # a parameter `x` that is trained if `trained`
     buffer: str
     read: str  # template: reads the array of a variable `v`
     write: str  # template: `v` gets a value `x` of the same shape

@@ -14,6 +14,7 @@ KERAS = Target(
     dict_class="ModuleDict",
     sequential="Sequential",
     parameter="Parameter(x)",
+    chosen="Parameter(x, requires_grad=trained)",
     buffer="Buffer(x, persistent=persistent)",
     read="v.value",
     write="v.assign(x)",

@@ -14,6 +14,7 @@ FLAX = Target(
     dict_class="ModuleDict",
     sequential="nnx.Sequential",
     parameter="nnx.Param(x)",
+    chosen="(nnx.Param if trained else Buffer)(x)",
     buffer="Buffer(x, persistent=persistent)",
     read="v[...]",
     write="v[...] = x",
