@@ -59,8 +59,10 @@ class Bench:
         plain = []
         lines = executed(str(place / "torch_support.py"), lambda: plain.append(self.judge(Mutant("", self.code, self.support))))
         assert plain[0].ok, plain[0].message
-        yield from of_rows(self.source)
-        yield from of_state(self.source)
+        for mutant in (*of_rows(self.source), *of_state(self.source)):
+            if mutant.what not in done:  # another fixture has the same row
+                done.add(mutant.what)
+                yield mutant
         for what, definition, text in of_text(self.support, lines):
             if (key := (what, ast.dump(_definition(self.support, definition)))) not in done:
                 done.add(key)

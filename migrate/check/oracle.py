@@ -1,7 +1,7 @@
 """The oracle: a folder with `oracle.json` and safetensors files that holds all that the JAX side needs to know of the original. No
 pickle, no torch.
 
-`oracle.json`, version 1:
+`oracle.json`, version 2:
 
 - `model`, `source`, `torch`: what was built, of which file, by which release; `pair`: the expression gives (model, inputs);
   `function`: it gives no module.
@@ -23,7 +23,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-VERSION = 1
+VERSION = 2
 
 
 class OracleError(ValueError):

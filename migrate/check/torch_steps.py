@@ -1,13 +1,13 @@
 """The original trained for a few steps with the usual optimisers: losses, and all that is in the state dict afterwards."""
 
-from functools import partial
 from typing import Any
 
 import torch
 
 from migrate.check import leaves
+from migrate.check.kinks import widen
 from migrate.check.store import Writer
-from migrate.check.torch_sides import HALF_ULP, Sides, record
+from migrate.check.torch_sides import Sides, record
 from migrate.check.torch_tasks import is_large, weighted
 
 STEPS = 3
@@ -50,7 +50,7 @@ def _scales(sides: Sides, values: Any) -> tuple[float, float]:
             _backward(model, given)
             count = sum(p.numel() for p in names.values())
             grads = [p.grad for p in names.values() if p.grad is not None]
-            size, slope = (sum(float((v.double() ** 2).sum()) for v in vs) for vs in (names.values(), grads))
+            size, slope = (sum(float((v.detach().double() ** 2).sum()) for v in vs) for vs in (names.values(), grads))
             return (size / count) ** 0.5, (slope / count) ** 0.5
 
     results, _ = sides.only("f32", task, values)
@@ -77,34 +77,14 @@ def _run(sides: Sides, values: Any, writer: Writer, name: str, options: dict[str
     results, log = sides.each(task, values)
     losses = [record(str(i), {s: r[0][i] for s, r in results.items()}, writer) for i in range(steps)]
     state = {k: record(k, {s: r[1][k] for s, r in results.items()}, writer) for k in results["f32"][1]}
-    if "near" in results and "f64" in results:
-        for seed in range(1 if is_large(sides.models["f32"]) else 2):
-            off, _ = sides.only("near", partial(_off, task, seed), values)
-            for leaf, a, b in zip([*losses, *state.values()], _all(off), _all(results["f64"]), strict=True):
-                leaf["own"] = max(leaf["own"], _furthest(a, b) / 4)
+    if "f64" in results:
+        pairs = 1 if is_large(sides.models["f32"]) else 2
+        widen(sides, task, values, results["f64"], _all, [*losses, *state.values()], pairs)
     return {"options": options, "steps": steps, "draws": log, "losses": losses, "state": state}
-
-
-def _off(task: Any, seed: int, model: Any, given: Any) -> Any:
-    """`task` with weights off by several roundings. Each step adds to what was off, and where a unit switches on or off it adds suddenly:
-    how much so shows only where something is off by more than the least."""
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for value in [*model.parameters(), *model.buffers()]:
-            if value.is_floating_point():
-                value.mul_(1 + 16 * HALF_ULP * (2 * torch.rand(value.shape, generator=generator, dtype=value.dtype) - 1))
-    return task(model, given)
 
 
 def _all(result: Any) -> list[Any]:
     return [*result[0], *result[1].values()]
-
-
-def _furthest(a: Any, b: Any) -> float:
-    if not a.is_floating_point() or a.shape != b.shape or not a.numel():
-        return 0.0
-    gap = (a - b).abs()
-    return float(gap[torch.isfinite(gap)].max()) if torch.isfinite(gap).any() else 0.0
 
 
 def _backward(model: Any, given: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from migrate.check import leaves
+from migrate.check.kinks import widen
 from migrate.check.oracle import cotangent
 from migrate.check.store import Reader, Writer
 from migrate.check.torch_sides import Sides, dtype_name, record, record_all
@@ -134,6 +135,8 @@ def gradients(sides: Sides, values: Any, writer: Writer) -> dict[str, Any] | Non
     inputs = [
         None if x is None else record(str(i), {s: r[1][i] for s, r in results.items()}, writer) for i, x in enumerate(results["f32"][1])
     ]
+    if "f64" in results and not is_large(sides.models["f32"]):
+        widen(sides, task, values, results["f64"], lambda r: [*r[0].values(), *r[1]], [*parameters.values(), *inputs])
     return {"skipped": "", "parameters": parameters, "inputs": inputs, "draws": log}
 
 
