@@ -32,6 +32,7 @@ from migrate.rules import (
     traversal,
     tying,
     unpacked,
+    wrappers,
 )
 from migrate.source.modules import ClassInfo, FunctionInfo
 
@@ -47,7 +48,7 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.Dict: (placement.visit_dict,),
     ast.Compare: (lookups.visit_compare,),
     ast.Expr: (noise.visit_expr, hyperparameters.visit_expr),
-    ast.Assign: (noise.visit_assign, traversal.visit_assign, inplace.visit_assign, containers.visit_assign, tying.visit_assign, state.visit_assign, static.visit_assign),
+    ast.Assign: (noise.visit_assign, traversal.visit_assign, inplace.visit_assign, containers.visit_assign, tying.visit_assign, state.visit_assign, static.visit_assign, wrappers.visit_assign),
     ast.AnnAssign: (static.visit_annassign,),
     ast.AugAssign: (inplace.visit_augmented,),
     ast.Call: (

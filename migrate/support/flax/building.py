@@ -22,6 +22,11 @@ def signature(fn):
     return found.replace(parameters=list(found.parameters.values())[1:])
 
 
+def without_rngs(arguments):
+    """Arguments of a constructor by name, those that are random streams left out."""
+    return type(arguments)((name, value) for name, value in arguments.items() if not isinstance(value, nnx.Rngs))
+
+
 def named_children(module):
     """(name, submodule) for the direct submodules, in the order in which they were assigned."""
     if isinstance(module, nnx.Sequential):
