@@ -423,11 +423,22 @@ def visit_index(ctx: Context, node: ast.Subscript) -> None:
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     for p in parts:
         kind: Kind = ctx.kind(p)
-        if (isinstance(p, ast.List) or kind.tag == "list") and not ctx.owned(p):
+        if p is node.slice and isinstance(p, ast.Name) and _of_slices(ctx, p):
+            ctx.edit(p, lambda e, p=p: Piece(f"tuple({e.original(p).text})"), RULE, why="x[index]")  # type: ignore[misc]
+        elif (isinstance(p, ast.List) or kind.tag == "list") and not ctx.owned(p):
             ctx.edit(p, lambda e, p=p: Piece(f"{ctx.name('jnp')}.asarray({e.original(p).text})"), RULE, why="x[[0, 1]]")  # type: ignore[misc]
 
 
+def _of_slices(ctx: Context, node: ast.Name) -> bool:
+    """Whether a name holds a list with a slice for each axis: `[slice(None)] * x.ndim`."""
+    made = [b.value for b in ctx.file.names.lookup(node) if b.kind == "assign" and b.value is not None]
+    lists = [v for m in made for v in ast.walk(m) if isinstance(v, (ast.List, ast.ListComp))]
+    parts = [p for v in lists for p in (v.elts if isinstance(v, ast.List) else [v.elt])]
+    return any(isinstance(p, ast.Call) and ctx.dotted(p.func) == "builtins.slice" for p in parts)
+
+
 EXAMPLES = (
+    Example("def f(x: torch.Tensor, dim: int):\n    at = [slice(None)] * x.dim()\n    at[dim] = slice(0, 2)\n    return x[at]\n", jax="    return x[tuple(at)]\n", why="PyTorch takes a list of slices as a tuple"),
     Example(
         "def init(m, std):\n    m.weight.data.normal_(0.0, std)\n    m.bias.data.zero_()\n",
         "    set_torch_weight(m, std * jax.random.normal(rngs(), torch_weight(m).shape, torch_weight(m).dtype))\n    bias_of(m)[...] = ", "def init(m, std):\n", why="any layer",

@@ -272,6 +272,9 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
         return
     if not isinstance(variable, ast.Attribute) or not ctx.kind(variable.value).tag == "module":
         return
+    if not through_data and _own_again(ctx, variable, node.value):
+        ctx.edit(node, lambda e: write(ctx, e, variable, e.piece(node.value), ctx.target.rebind), RULE, why="variable")
+        return
     held = _held(ctx, variable)
     value = ctx.kind(node.value)
     if not held.variable or not through_data and (value.variable or value.tag == "none" or _makes_parameter(ctx, node.value)):
@@ -281,6 +284,16 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
         return
     template = ctx.target.write if through_data or _keeps_shape(ctx, variable, node.value) else ctx.target.rebind
     ctx.edit(node, lambda e: write(ctx, e, variable, e.piece(node.value), template), RULE, why="variable")
+
+
+def _own_again(ctx: Context, variable: ast.Attribute, value: ast.expr) -> bool:
+    """`self.weight = filled(self.weight)` of a layer's own parameter: PyTorch takes nothing but a parameter there, so the function changes it and hands it back."""
+    ref = ctx.kind(variable.value).ref
+    if not isinstance(ref, ClassInfo) or not isinstance(ref.layer, Row) or not isinstance(value, ast.Call) or _makes_parameter(ctx, value) or not ctx.kind(value).is_tensor:
+        return False
+    text, itself = state_of(ctx, ref.layer).get(variable.attr, ""), ast.unparse(variable)
+    only = all(isinstance(a.value, ast.Call) and not _makes_parameter(ctx, a.value) and itself in map(ast.unparse, a.value.args) for a in ref.assigned(variable.attr))
+    return bool(text) and state_axes(text)[1] is None and only
 
 
 def _keeps_shape(ctx: Context, variable: ast.Attribute, value: ast.expr) -> bool:
@@ -366,6 +379,10 @@ EXAMPLES = (
         "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.table = nn.Linear(n, n)\n\n    @property\n    def weight(self):\n        return self.table.weight\n\n\n"
         "class Outer(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.net = Net(n)\n\n    def forward(self, i: torch.Tensor):\n        return self.net.weight[i]\n",
         jax="        return self.net.weight[i]\n", why="the property has read the variable",
+    ),
+    Example(
+        "class Table(nn.Embedding):\n    def __init__(self, n):\n        super().__init__(n, 4)\n        self.weight = filled(self.weight)\n\n\ndef filled(weight: torch.Tensor):\n    weight[:, 0] = 1.0\n    weight.detach_()\n    return weight\n",
+        "        self.weight.set_value(filled(self.weight))\n", keras="        self.weight", why="a layer's own parameter, changed and handed back",
     ),
     Example("class Plain:\n    def __init__(self):\n        self.w = 3\n        self.b = [1]\n\n    def go(self):\n        self.b = self.b * 2\n        return self.w\n"),
     Example("def f(layer, name):\n    layer.register_buffer(name, None)\n"),
