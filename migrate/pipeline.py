@@ -15,6 +15,7 @@ from migrate.infer.engine import Inference
 from migrate.infer.facts import Exchange
 from migrate.rules import comments, driver, imports, keeping
 from migrate.rules.builders import Builders
+from migrate.source import optional
 from migrate.source.keep import kept_nodes
 from migrate.source.modules import FileInfo, Unit
 from migrate.source.text import Source, SourceError, read
@@ -98,6 +99,7 @@ def convert_unit(unit: Unit, target: Target, support_name: str = SUPPORT, exchan
     """Converts all files of a unit; by module name. `exchange`: facts of code elsewhere, and those of the unit itself."""
     exchange = exchange or Exchange()
     unit.told = exchange.given.texts
+    optional.bind(unit)
     unit.link()
     support = load_support(target.name)
     inf = Inference(unit)

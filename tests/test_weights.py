@@ -220,3 +220,24 @@ def test_a_value_that_does_not_fit_changes_nothing():
         load_state_dict(ours, {"weight": torch.ones(2, 2), "bias": torch.ones(3)})
     assert jnp.array_equal(before, ours.kernel[...])
     assert isinstance(ours.kernel, nnx.Param) and isinstance(jax.tree.leaves(nnx.state(ours))[0], jax.Array)
+
+
+class Shared(nnx.Module):
+    """One variable in two layers that keep it in different layouts."""
+
+    def __init__(self, *, rngs):
+        self.a = nnx.Linear(3, 3, use_bias=False, rngs=rngs)
+        self.b = nnx.Embed(3, 3, rngs=rngs)
+        self.b.embedding = self.a.kernel
+        self.a.weight = self.a.kernel
+
+
+def test_layers_of_different_layouts_share_a_variable() -> None:
+    model, weight = Shared(rngs=R), torch.arange(9.0).reshape(3, 3)
+    load_state_dict(model, {"a.weight": weight})
+    assert (model.a.kernel[...] == weight.T.numpy()).all()
+    load_state_dict(model, {"b.weight": weight})
+    assert (model.a.kernel[...] == weight.numpy()).all()
+    load_state_dict(model, {"a.weight": weight, "b.weight": weight.T})
+    with pytest.raises(ValueError, match="one leaf"):
+        load_state_dict(model, {"a.weight": weight, "b.weight": weight})

@@ -19,7 +19,7 @@ def run(inf: Inference, frame: Frame, s: ast.stmt) -> None:
     match s:
         case ast.Assign():
             kind = evaluate(inf, frame, s.value)
-            for t in s.targets:
+            for t in s.targets if s not in inf.unit.shared.get("imported", ()) else ():
                 assign(inf, frame, t, kind.but(variable="") if isinstance(t, ast.Name) and isinstance(s.value, ast.Attribute) else kind)
         case ast.AnnAssign():
             stated = inf.annotation(frame.file, s.annotation)

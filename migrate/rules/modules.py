@@ -366,6 +366,10 @@ def _siblings(ctx: Context, statement: ast.stmt) -> list[ast.stmt]:
 
 EXAMPLES = (
     Example(
+        "class Up(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.a = nn.Linear(n, n)\n\n\nUpsample = Up\n\n\nclass Twice(Upsample):\n    pass\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = Twice(3)\n",
+        "        self.a = Twice(3, rngs=rngs)\n", "        self.a = Twice(3)\n", why="a base under another name",
+    ),
+    Example(
         "class Net(nn.Module):\n    def __init__(\n        self,\n        a: int = 3,  # width\n        *,\n        b=(1, 2),\n        **kw,\n    ):\n"
         "        super(Net, self).__init__()\n        self.a = nn.Linear(a, a)\n\n    def forward(self, x):\n        return self.a(x)\n",
         "        a: int = 3,  # width\n        *,\n        b=(1, 2),\n        rngs: nnx.Rngs,\n        **kw,\n    ):\n        self.a = nnx.Linear(a, a, rngs=rngs)\n\n    def __call__(self, x):\n",

@@ -2,7 +2,7 @@
 
 Converted: `partial(torch.cat, dim=-1)`, `partial(F.pad, pad=p, value=0.0)`.
 Unchanged: a partial of a local function or of a class.
-Refused: a function that has no form without its arguments, one that draws random numbers.
+Refused: a function that has no form without its arguments, one that draws random numbers, more arguments for a partial that the target's function may not take.
 """
 import ast
 from dataclasses import dataclass
@@ -39,17 +39,37 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     """`partial(f, ...)` of an operator."""
     if ctx.owned(node) or not node.args or ctx.dotted(node.func) != "functools.partial":
         return
-    row = ctx.resolve(node.args[0])
+    whole = _with_inner(ctx, node)
+    row = ctx.resolve(whole.args[0])
     if not isinstance(row, Row) or row.kind != "function" or ctx.owned(node.args[0]):
         return
-    found = _bound(ctx, node, row)
+    found = _bound(ctx, whole, row) if whole is node or _is_settled(ctx, whole) else None
     if found is None:
         ctx.refuse("MIG301", node, f"{row.torch} with these arguments given is not supported")
         return
     bound, variant, free = found
     note(ctx, node, row, variant)
     ctx.removed.update(ast.walk(node.args[0]))
-    ctx.edit(node, lambda e: _text(ctx, e, node, bound, variant, free), RULE, why=row.torch)
+    ctx.edit(node, lambda e: _text(ctx, e, whole, bound, variant, free), RULE, why=row.torch)
+
+
+def _with_inner(ctx: Context, node: ast.Call) -> ast.Call:
+    """`partial(f, dtype=t)` where `f = partial(F.softmax, dim=d)`: one partial with the arguments of both."""
+    inner = node.args[0]
+    if isinstance(inner, ast.Name):
+        bindings = ctx.file.names.lookup(inner)
+        inner = bindings[0].value if len(bindings) == 1 and bindings[0].kind == "assign" and bindings[0].value is not None else inner
+    if not isinstance(inner, ast.Call) or not inner.args or ctx.dotted(inner.func) != "functools.partial":
+        return node
+    inner = _with_inner(ctx, inner)
+    again = {k.arg for k in node.keywords}
+    return ast.Call(node.func, [*inner.args, *node.args[1:]], [*(k for k in inner.keywords if k.arg not in again), *node.keywords])
+
+
+def _is_settled(ctx: Context, whole: ast.Call) -> bool:
+    """Whether the arguments mean the same wherever they stand: literals, and names that are bound once."""
+    given = [*whole.args[1:], *(k.value for k in whole.keywords)]
+    return all(is_literal(a) or ctx.dotted(a) or isinstance(a, ast.Name) and len(ctx.file.names.lookup(a)) == 1 for a in given)
 
 
 def _bound(ctx: Context, node: ast.Call, row: Row) -> tuple[Bound, Variant, list[str]] | None:
@@ -122,6 +142,8 @@ EXAMPLES = (
     Example("def f(d):\n    g = partial(torch.sum, dim=d)\n    return g\n", jax="    g = partial(jnp.sum, axis=d)\n"),
     Example("def f(p):\n    return partial(F.one_hot, num_classes=p)\n", jax="    return partial("),
     Example("def f(rule):\n    return partial(torch.einsum, rule)\n", jax="    return partial(jnp.einsum, rule)\n"),
+    Example("def f(d):\n    g = partial(F.softmax, dim=d)\n    return g, partial(g, dtype=torch.float32)\n", jax="    return g, partial(lambda input, dim, dtype: ", why="a partial of a partial"),
+    Example("def f(x: torch.Tensor):\n    g = partial(torch.sum, dim=x.ndim - 1)\n    return partial(g, keepdim=True)\n", refused="MIG301"),
     Example("def g(x, n):\n    return x\n\n\nmake = partial(g, n=3)\n"),
     Example("class torch:\n    def cat(x, dim):\n        return x\n\n\nmake = partial(torch.cat, dim=3)\n"),
     Example("def f():\n    return partial(torch.multinomial, num_samples=3)\n", refused="MIG301"),

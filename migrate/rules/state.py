@@ -265,6 +265,9 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
     if len(node.targets) != 1 or ctx.owned(node) or ctx.owned(node.targets[0]):
         return
     target = node.targets[0]
+    if _initialises_itself(ctx, target, node.value):
+        ctx.edit(node, lambda e: e.piece(node.value), RULE, why="variable")
+        return
     through_data = isinstance(target, ast.Attribute) and target.attr == "data" and ctx.kind(target.value).is_tensor
     variable = target.value if through_data and isinstance(target, ast.Attribute) else target
     if through_data and isinstance(variable, ast.Name) and ctx.kind(variable).variable:
@@ -281,6 +284,9 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
         return
     owner = ctx.class_of(node)
     if owner is not None and not through_data and not _registered(ctx, owner, variable):
+        return
+    if not through_data and _is_alternative(ctx, node, variable):
+        ctx.edit(node, lambda e: _made(ctx, e, node, variable), RULE, why="variable")
         return
     template = ctx.target.write if through_data or _keeps_shape(ctx, variable, node.value) else ctx.target.rebind
     ctx.edit(node, lambda e: write(ctx, e, variable, e.piece(node.value), template), RULE, why="variable")
@@ -321,6 +327,39 @@ def _held(ctx: Context, node: ast.Attribute) -> Kind:
 def _registered(ctx: Context, owner: ClassInfo, node: ast.Attribute) -> bool:
     base = ctx.kind(node.value).ref
     return isinstance(base, ClassInfo) and any(isinstance(a.target, ast.Call) or _makes_parameter(ctx, a.value) for a in base.assigned(node.attr))
+
+
+def _initialises_itself(ctx: Context, target: ast.expr, value: ast.expr) -> bool:
+    """`m.weight = nn.init.normal_(m.weight)`: the variable, which may have another name here, is written to by the function itself."""
+    if not isinstance(target, ast.Attribute) or not isinstance(value, ast.Call) or not value.args or not ctx.dotted(value.func).startswith("torch.nn.init."):
+        return False
+    return ast.unparse(target) == ast.unparse(value.args[0]) and (ctx.kind(value.args[0]).variable != "" or target.attr in ("weight", "bias"))
+
+
+def _is_alternative(ctx: Context, node: ast.Assign, variable: ast.Attribute) -> bool:
+    """Whether each place that makes the variable is in the other branch of an `if` around the assignment."""
+    base = ctx.kind(variable.value).ref
+    made = [a for a in base.assigned(variable.attr) if isinstance(a.target, ast.Call) or _makes_parameter(ctx, a.value)] if isinstance(base, ClassInfo) else []
+    here = _branches(ctx, node)
+    return bool(made) and all(any(here.get(at, taken) != taken for at, taken in _branches(ctx, a.target).items()) for a in made)
+
+
+def _branches(ctx: Context, node: ast.AST) -> dict[ast.If, bool]:
+    """The `if` statements around a node, with the branch that it is in."""
+    found: dict[ast.If, bool] = {}
+    child, parent = node, ctx.source.parent(node)
+    while parent is not None and not isinstance(parent, (ast.FunctionDef, ast.ClassDef)):
+        if isinstance(parent, ast.If):
+            found[parent] = child in parent.body
+        child, parent = parent, ctx.source.parent(parent)
+    return found
+
+
+def _made(ctx: Context, e: Emitter, node: ast.Assign, variable: ast.Attribute) -> Piece:
+    """What PyTorch keeps as a plain tensor, in a variable as in the other branch, so that both are read alike."""
+    persistent = ast.Constant(False)
+    made = fill(ctx, _plain(ctx.target.buffer, persistent), x=e.piece(node.value))
+    return Piece(f"{e.piece(variable.value).at(17)}.{renamed(ctx, variable.value, variable.attr)} = {made.text}")
 
 
 def _makes_parameter(ctx: Context, node: ast.expr | None) -> bool:
@@ -372,6 +411,10 @@ EXAMPLES = (
     ),
     Example("def f(m: nn.Module):\n    return m.weight.shape[0], m.bias.shape\n", "    return torch_weight(m).shape[0], bias_of(m).shape\n", "    return m.weight.shape[0], m.bias.shape\n", why="which layer it is shows at run time only"),
     Example(
+        "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        if n:\n            self.register_buffer('mask', torch.ones(n))\n        else:\n            self.mask = torch.zeros(1)\n",
+        jax="            self.mask = Buffer(jnp.ones(n))\n        else:\n            self.mask = Buffer(jnp.zeros((1,)), persistent=False)\n", why="a plain tensor in the other branch is read as the buffer is",
+    ),
+    Example(
         "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.register_buffer('mask', torch.ones(n) if n > 1 else None)\n",
         "        self.mask = Buffer(jnp.ones(n)) if n > 1 else None\n", "        self.mask = Buffer(jnp.ones(n)) if n > 1 else None\n", why="a buffer that may be None",
     ),
@@ -384,6 +427,7 @@ EXAMPLES = (
         "class Table(nn.Embedding):\n    def __init__(self, n):\n        super().__init__(n, 4)\n        self.weight = filled(self.weight)\n\n\ndef filled(weight: torch.Tensor):\n    weight[:, 0] = 1.0\n    weight.detach_()\n    return weight\n",
         "        self.weight.set_value(filled(self.weight))\n", keras="        self.weight", why="a layer's own parameter, changed and handed back",
     ),
+    Example("def init(m):\n    if isinstance(m, (nn.Conv1d, nn.ConvTranspose1d)):\n        m.weight = nn.init.ones_(m.weight)\n", "        ones_(weight_of(m)", "        ones_(m.weight", why="assigned to itself"),
     Example("class Plain:\n    def __init__(self):\n        self.w = 3\n        self.b = [1]\n\n    def go(self):\n        self.b = self.b * 2\n        return self.w\n"),
     Example("def f(layer, name):\n    layer.register_buffer(name, None)\n"),
     Example(

@@ -199,7 +199,18 @@ class Unit:
         if isinstance(node, ast.Subscript):  # Generic[T]
             node = node.value
         found = self.resolve(file, node)
+        if not isinstance(found, (ClassInfo, FunctionInfo, Row)) and (alias := self._alias(file, node, found)):
+            return self._base(*alias)
         return found if not isinstance(found, FunctionInfo) else None
+
+    def _alias(self, file: FileInfo, node: ast.expr, found: str | None) -> tuple[FileInfo, ast.expr] | None:
+        """What a module-level name is another name of: `Up = Upsample`, here or in the file that it is imported from."""
+        module, _, name = found.rpartition(".") if found else ("", "", node.id if isinstance(node, ast.Name) else "")
+        home = self.files.get(module) if found else file
+        bound = home.names.top.bindings.get(name, ()) if home is not None else ()
+        if home is None or len(bound) != 1 or bound[0].kind != "assign" or not isinstance(bound[0].value, ast.Name):
+            return None
+        return home, bound[0].value
 
     def resolve(self, file: FileInfo, node: ast.expr) -> "ClassInfo | FunctionInfo | Row | str | None":
         """What a name or dotted expression means: a local class or function, a row, or a foreign dotted name."""

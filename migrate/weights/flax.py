@@ -24,12 +24,13 @@ NOT_STATE = (nnx.RngState, nnx.Intermediate, nnx.Cache, nnx.Perturbation)
 
 @dataclass
 class Leaf:
-    """A variable of the model; `names` are those it may have in a state dict, the usual one first."""
+    """A variable of the model; `names` are those it may have in a state dict, the usual one first, `layouts` the axes of names that have others."""
 
     variable: nnx.Variable[Any]
     path: str
     axes: Axes
     names: list[str] = field(default_factory=list)
+    layouts: dict[str, Axes] = field(default_factory=dict)
 
 
 @dataclass
@@ -71,7 +72,7 @@ def leaves(model: nnx.Module) -> list[Leaf]:
 
 def _value(leaf: Leaf, names: list[str], state_dict: Mapping[str, Any], keep_dtype: bool) -> jax.Array:
     old = leaf.variable.get_value()
-    arrays = [fit(n, leaf.path, state_dict[n], leaf.axes, jnp.shape(old)) for n in names]
+    arrays = [fit(n, leaf.path, state_dict[n], leaf.layouts.get(n, leaf.axes), jnp.shape(old)) for n in names]
     for name, other in zip(names[1:], arrays[1:], strict=True):
         if not _same(arrays[0], other):
             raise ValueError(f"`{leaf.path}` is one leaf, but `{names[0]}` and `{name}` of the state dict differ")
@@ -101,7 +102,7 @@ def _walk(
     for key, value in children(node):
         torch_key = keys[int(key)] if keys is not None and key.isdigit() else key
         if isinstance(value, nnx.Variable):
-            if not isinstance(value, NOT_STATE):
+            if not isinstance(value, NOT_STATE) and not _is_second(node, key, value):
                 leaf = tree.leaves.setdefault(id(value), Leaf(value, path + key, None))
                 _name(leaf, name, places.get(key, [(torch_key, None)]), tree)
         elif transparent(node, key):
@@ -109,6 +110,12 @@ def _walk(
             _walk(value, f"{path}{key}.", name, tree, state_dict, above, named)
         elif not isinstance(value, nnx.RngStream | nnx.Rngs):
             _walk(value, f"{path}{key}.", f"{name}{torch_key}.", tree, state_dict, above)
+
+
+def _is_second(node: Any, key: str, value: Any) -> bool:
+    """Whether an attribute with PyTorch's name holds what the layer keeps under its own: `conv.weight = conv.kernel`."""
+    place = _state_of(type(node)).get(key) if isinstance(node, nnx.Pytree) else None
+    return place is not None and place[0] != key and getattr(node, place[0], None) is value
 
 
 def _places(node: Any, name: str, tree: Tree) -> dict[str, list[tuple[str, Axes]]]:
@@ -127,9 +134,10 @@ def _places(node: Any, name: str, tree: Tree) -> dict[str, list[tuple[str, Axes]
 
 def _name(leaf: Leaf, prefix: str, places: list[tuple[str, Axes]], tree: Tree) -> None:
     for torch_name, axes in places:
-        if leaf.names and leaf.axes != axes:
-            raise ValueError(f"`{leaf.path}` is shared by layers that keep it in different layouts")
-        leaf.axes = axes
+        if not leaf.names:
+            leaf.axes = axes
+        elif leaf.axes != axes:
+            leaf.layouts[prefix + torch_name] = axes
         leaf.names.append(prefix + torch_name)
         tree.ignored.discard(prefix + torch_name)
 
