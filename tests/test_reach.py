@@ -114,3 +114,16 @@ def test_names_looked_up_in_the_module_of_a_function_are_kept(tmp_path: Path) ->
     found = migrate.convert_path(tmp_path / "model.py", tmp_path / "out")
     code = {p.name: c.code for p, c in found.files.items()}["net.py"]
     assert "defaults = {'small': 3}" in code and "unused" not in code
+
+
+def test_headings_and_gaps_of_what_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "parts.py").write_text(
+        "# Licence.\nimport math\n\nfrom random import random\n\nimport torch\n\n# constants\n\nLIMIT = 3\n\n# helpers\n\ndef used(x: torch.Tensor):\n    # inside\n    return x.sin() * math.pi\n\n\n"
+        "# datasets\n\n\nclass Data:\n    # far\n    pass\n\n# training\n\n\nclass Trainer:\n    pass\n\n# a last word\n"
+    )
+    (tmp_path / "main.py").write_text("from parts import used\n\nprint(used)\n")
+    migrate.convert_path(tmp_path / "main.py", tmp_path / "out")
+    text = (tmp_path / "out" / "parts.py").read_text()
+    assert text == (
+        "# Licence.\nimport math\n\nimport jax\nimport jax.numpy as jnp\n\n\n# helpers\n\ndef used(x: jax.Array):\n    # inside\n    return jnp.sin(x) * math.pi\n\n\n# a last word\n"
+    )

@@ -23,7 +23,28 @@ def trim(module: Module, source: Source) -> tuple[str, list[str]]:
             first = _with_comments(lines, first)
             lines[first - 1 : last] = [""] * (last - first + 1)
             out += _names(s)
+    _trim_headings(source, lines)
     return "\n".join(lines), out
+
+
+def _trim_headings(source: Source, lines: list[str]) -> None:
+    """Blanks the comments between statements that were about what is gone: what followed one is left out, and another comment or the end comes next."""
+    inside = {line for s in source.tree.body for line in range(s.lineno, (s.end_lineno or s.lineno) + 1)}
+    first = min(inside, default=0)
+    before = source.text.split("\n")
+    followed = ""  # the next line that is left
+    gone = False  # whether the next line of the source is left out
+    for number in range(len(lines), first, -1):
+        text, heading = before[number - 1], number not in inside and before[number - 1].startswith("#")
+        if not text.strip():
+            continue
+        if heading and gone and (not followed or followed.startswith("#")):
+            lines[number - 1] = ""
+        elif heading:
+            followed = text
+        else:
+            gone = not lines[number - 1].strip()
+            followed = followed if gone else lines[number - 1]
 
 
 def _is_docstring(s: ast.stmt, source: Source) -> bool:
@@ -56,25 +77,22 @@ def _names(s: ast.stmt) -> list[str]:
 
 
 def close_gaps(code: str) -> str:
-    """At most two blank lines between top-level statements."""
+    """At most two blank lines between top-level statements, and one between imports."""
     try:
         tree = ast.parse(code)
     except SyntaxError:
         return code
-    lines = code.split("\n")
-    inside: set[int] = set()
-    for s in tree.body:
-        inside.update(range(s.lineno, (s.end_lineno or s.lineno) + 1))
+    inside = {line for s in tree.body for line in range(s.lineno, (s.end_lineno or s.lineno) + 1)}
+    imports = {s.lineno for s in tree.body if isinstance(s, (ast.Import, ast.ImportFrom))}
+    ends = {s.end_lineno for s in tree.body if isinstance(s, (ast.Import, ast.ImportFrom))}
     out: list[str] = []
-    blank = 0
-    for number, line in enumerate(lines, 1):
+    blank, after_import = 0, False
+    for number, line in enumerate(code.split("\n"), 1):
         if number not in inside and not line.strip():
             blank += 1
-            if blank > 2 or not out:
-                continue
-        else:
-            blank = 0
+            continue
+        if blank and out:
+            out += [""] * min(blank, 1 if after_import and number in imports else 2)
+        blank, after_import = 0, number in ends
         out.append(line)
-    while len(out) > 1 and not out[-1].strip() and not out[-2].strip():
-        out.pop()
-    return "\n".join(out)
+    return "\n".join(out) + "\n"
