@@ -209,7 +209,7 @@ def _local(w: Walker, node: ast.Call, f: FunctionInfo, receiver: Value, args: li
     bound: dict[str, tuple[Value, ast.expr | None]] = {}
     parameters = [p.arg for p in f.parameters]
     if f.self_name is not None:
-        method = isinstance(node.func, ast.Attribute) and w.kind(node.func.value).tag != "class" or w.kind(node.func).tag in ("module", "class")
+        method = f.takes_context or isinstance(node.func, ast.Attribute) and w.kind(node.func.value).tag != "class" or w.kind(node.func).tag in ("module", "class")
         if method:
             bound[f.self_name] = receiver, None
         else:

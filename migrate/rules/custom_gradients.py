@@ -40,6 +40,11 @@ EXAMPLES = (
         "    def backward(ctx, grad):\n        (x,) = ctx.saved_tensors\n        return grad.expand(x.size())\n",
         jax="    def backward(ctx, grad):\n        (x,) = ctx.saved_tensors\n        return expand(grad, x.shape)\n", why="the gradient's own kinds",
     ),
+    Example(
+        "class Less(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x, n=1):\n        x -= n\n        return x * 2\n\n    @staticmethod\n    def backward(ctx, grad):\n        return grad * 2, None\n\n\nless = Less.apply\n\n\n"
+        "class Net:\n    def __init__(self, n):\n        self.n = n\n\n    def go(self, x: torch.Tensor):\n        return less(x, self.n)\n",
+        jax="        return less(x, self.n)\n", why="the first argument is written to, not the second",
+    ),
     Example(f"{HEAD}        ctx.mark_dirty(x)\n{TAIL}", refused="MIG306"),
     Example(f"{HEAD}        x = x + torch.rand_like(x)\n{TAIL}", refused="MIG306"),
     Example("class Twice:\n    @staticmethod\n    def forward(ctx, x):\n        return ctx.mark_dirty(x)\n"),

@@ -7,6 +7,7 @@ from migrate.context import Context
 from migrate.rules import (
     branching,
     cancelling,
+    checking,
     containers,
     custom_gradients,
     gradients,
@@ -53,7 +54,7 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.AnnAssign: (static.visit_annassign,),
     ast.AugAssign: (inplace.visit_augmented,),
     ast.Call: (
-        placement.visit_call, noise.visit_call, lookups.visit_call, partials.visit_call, unpacked.visit_call, mixins.visit_call, state.visit_call, modules.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
+        checking.visit_call, placement.visit_call, noise.visit_call, lookups.visit_call, partials.visit_call, unpacked.visit_call, mixins.visit_call, state.visit_call, modules.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
         positional.visit_call, leftovers.visit_call,
     ),
     ast.Attribute: (relocation.visit_attribute, picking.visit_attribute, traversal.visit_attribute, training.visit_attribute, state.visit_attribute, layers.visit_value, operators.visit_attribute, reserved.visit_attribute, leftovers.visit_value),

@@ -83,11 +83,11 @@ def _reads(ctx: Context, names: set[str]) -> dict[str, list[ast.Name]]:
 
 
 def _unread(ctx: Context, name: ast.expr, reads: dict[str, list[ast.Name]]) -> bool:
-    """Whether a name is read nowhere in the output, and was in PyTorch's code."""
+    """Whether a name is read nowhere in the output."""
     assert isinstance(name, ast.Name)
     scope = ctx.file.names.scope(name)
     own = [n for n in reads[name.id] if (held := ctx.file.names.scope(n).lookup(name.id)) is not None and held[0] is scope]
-    return bool(own) and all(n in ctx.removed for n in own)
+    return all(n in ctx.removed for n in own)
 
 
 def _device(ctx: Context, node: ast.Assign) -> tuple[ast.Name, ast.expr] | None:
