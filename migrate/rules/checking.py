@@ -7,7 +7,7 @@ Refused: several of them in a tuple.
 import ast
 
 from migrate.context import Context
-from migrate.edits import COMPARE, Piece, required
+from migrate.edits import ATOM, COMPARE, Piece
 from migrate.rules.example import Example
 from migrate.tables import Row
 
@@ -30,7 +30,7 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         ctx.removed.update(ast.walk(kind))
         if not sure:
             ctx.report("MIG202", node, "that this is a tensor could not be told; anything else has no dtype")
-        ctx.edit(node, lambda e: Piece(f"{e.piece(value).at(required(ast.Attribute(), value))}.dtype == {ctx.name('jnp')}.{dtype}", COMPARE), RULE, why="isinstance")
+        ctx.edit(node, lambda e: Piece(f"{e.piece(value).at(ATOM)}.dtype == {ctx.name('jnp')}.{dtype}", COMPARE), RULE, why="isinstance")
 
 
 def _dtype(ctx: Context, node: ast.expr) -> str:
