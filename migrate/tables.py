@@ -17,8 +17,8 @@ DROPPED = frozenset({"device", "requires_grad", "pin_memory", "layout", "memory_
 REFUSED = frozenset({"out", "generator"})
 TARGETS = {"flax": ("flax", "jax"), "keras": ("keras", "jax")}  # the variants that a target reads, first ones first
 KINDS = ("function", "attribute", "noop")
-ROW_KEYS = {"torch", "also", "methods", "kind", "signature", "returns", "note", "call", "support", "state", "case", "attributes", "jax", "flax", "keras", "inplace", "value", "imports", "makers"}
-LIBRARY_KEYS = {"library", "alias", "noise"}  # read by libraries.py
+ROW_KEYS = {"torch", "also", "methods", "kind", "signature", "returns", "note", "call", "support", "state", "case", "attributes", "jax", "flax", "keras", "inplace", "value", "imports", "makers", "known"}
+OTHER_KEYS = {"library", "alias", "noise", "known"}  # read by libraries.py and known.py
 VARIANT_KEYS = {"when", "to", "pin", "drop", "reject", "cast", "deviates", "reason", "pick", "note", "returns", "limits"}
 
 
@@ -93,6 +93,7 @@ class Row:
     value: str = ""  # an expression: the operator where it is no call, `isinstance(x, torch.Tensor)`
     makers: tuple[str, ...] = ()  # methods of a layer's class that make one as the class itself does
     imports: tuple[str, ...] = ()  # of a user's row: statements that the output needs
+    known: Mapping[str, str] = field(default_factory=dict)  # names in known.toml -> a call that raises where PyTorch's does not
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -223,6 +224,7 @@ def _row(raw: Mapping[str, Any], kind: str, file: str) -> Row:
         value=raw.get("value", ""),
         imports=_strings(raw.get("imports")),
         makers=_strings(raw.get("makers")),
+        known=raw.get("known", {}),
     )
     return row
 
@@ -268,7 +270,7 @@ def _read(text: str, file: str) -> list[Row]:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as e:
         raise TableError(f"{file}: {e}") from None
-    if unknown := set(data) - {"op", "layer", "constant", "stand_in", *LIBRARY_KEYS}:
+    if unknown := set(data) - {"op", "layer", "constant", "stand_in", *OTHER_KEYS}:
         raise TableError(f"{file}: unknown tables: {', '.join(sorted(unknown))}")
     makers: dict[str, Callable[[Mapping[str, Any]], Row]] = {
         "op": lambda r: _row(r, "function", file), "layer": lambda r: _row(r, "layer", file), "constant": lambda r: _constant(r, file),

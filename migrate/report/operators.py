@@ -5,11 +5,12 @@ python -m migrate.report.operators docs/operators
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from migrate.known import Known, difference
 from migrate.report.rows import coverage, status
 from migrate.tables import FOLDER, TARGETS, Row, Table, standard
 
@@ -18,8 +19,8 @@ HEAD = """<!-- Written by `make docs`; edit the tables instead. -->
 # {title}
 
 One line each. *whole*: every form of the call; *partly*: some forms are refused or differ, as the notes say; *refused*: never converted, with the reason. "Verified" counts the
-samples of PyTorch's own test databases that were converted as source text and agreed with PyTorch, of those tried (the others were refused by name, or fail loudly); "-" is an
-operator that the databases do not have: its cases in the tables verify it.
+samples of PyTorch's own test databases that were converted as source text and agreed with PyTorch, of those tried (the others were refused by name, or raise, as the notes say);
+"-" is an operator that the databases do not have: its cases in the tables verify it. *Raises*: inputs that PyTorch takes and the target does not; never a wrong value.
 
 | PyTorch | Flax | Keras | verified (Flax, Keras) | known differences and refusals |
 | --- | --- | --- | --- | --- |
@@ -60,7 +61,8 @@ def notes(row: Row) -> str:
             if v.reject:
                 found.setdefault(f"refused when given: {', '.join(f'`{r}`' for r in sorted(v.reject))}", []).append(target)
     told = [text if len(set(where)) == len(TARGETS) else f"{'/'.join(dict.fromkeys(where))}: {text}" for text, where in found.items()]
-    return "; ".join([*([row.note.rstrip(".")] if row.note else []), *told]).replace("|", "\\|").replace("\n", " ")
+    raises = [f"raises: {difference(name, row.torch).what} ([why](#{name}))" for name in row.known]
+    return "; ".join([*([row.note.rstrip(".")] if row.note else []), *told, *raises]).replace("|", "\\|").replace("\n", " ")
 
 
 def line(row: Row) -> str:
@@ -77,8 +79,18 @@ def pages(table: Table) -> dict[str, str]:
     made = {"index.md": _index(table)}
     for folder, title in GROUPS.items():
         rows = sorted((r for r in table.rows if r.file.startswith(f"{folder}/")), key=lambda r: (r.torch.lower(), r.torch))
-        made[f"{folder}.md"] = HEAD.format(title=title) + "".join(line(r) + "\n" for r in rows)
+        made[f"{folder}.md"] = HEAD.format(title=title) + "".join(line(r) + "\n" for r in rows) + _raises(rows)
     return made
+
+
+def _raises(rows: Sequence[Row]) -> str:
+    """What the rows of a page name of `known.toml`."""
+    found = {name: difference(name, row.torch) for row in rows for name in row.known}
+    return "".join(["\n## What raises\n" if found else "", *map(_known, found.values())])
+
+
+def _known(k: Known) -> str:
+    return f"\n### {k.name}\n\n{k.what[0].upper()}{k.what[1:]}: {k.happens}. Instead: {k.instead}.\n"
 
 
 def _index(table: Table) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from migrate.known import difference
 from migrate.tables import Condition, Row, Table, Variant
 
 SHORT = {"F.": "torch.nn.functional.", "nn.": "torch.nn.", "Tensor.": "torch.Tensor."}
@@ -33,6 +34,9 @@ def describe(row: Row, targets: Sequence[str]) -> str:
         lines.append(f"  methods: {', '.join(f'.{m}{dot}' for m in row.methods)}")
     if row.note:
         lines.append(f"  note: {row.note}")
+    for name, call in row.known.items():
+        k = difference(name, row.torch)
+        lines.append(f"  raises: {k.what}, `{call}`: {k.happens}; instead, {k.instead}")
     for target in targets:
         variants = row.for_target(target)
         lines += [line for v in variants for line in _variant(target, v)]

@@ -174,7 +174,7 @@ def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False):
         return vector_norm(input, 2, dim, keepdim)
     x = jnp.moveaxis(input, dim, (-2, -1))
     size = jnp.linalg.svdvals(x) if ord in ("nuc", 2, -2) else jnp.sum(absolute(x), axis=-2 if abs(ord) == 1 else -1)
-    pick = jnp.sum if ord == "nuc" else jnp.max if ord > 0 else jnp.min
+    pick = jnp.sum if ord == "nuc" or not size.size else jnp.max if ord > 0 else jnp.min
     norm = pick(size, axis=-1)
     return jnp.expand_dims(norm, dim) if keepdim else norm
 

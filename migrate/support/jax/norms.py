@@ -60,7 +60,7 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
 
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """`group_norm`, the means (N, group) and 1 / the standard deviations."""
-    mean, var = moments(jnp.reshape(input, (N, group, -1)), -1)
+    mean, var = moments(jnp.reshape(input, (N, group, C // group * HxW)), -1)
     return group_norm(input, group, weight, bias, eps), mean[..., 0], 1 / jnp.sqrt(var[..., 0] + eps)
 
 

@@ -169,17 +169,20 @@ def cummin(input, dim):
 
 def std(input, dim=None, correction=1, keepdim=False):
     """Standard deviation, divided by n - correction, with gradient 0 where it is 0."""
+    dim = None if jnp.ndim(input) == 0 else dim
     var = jnp.var(input, axis=dim, ddof=correction, keepdims=keepdim)
     return jnp.where(var == 0, 0, jnp.sqrt(jnp.where(var == 0, 1, var)))
 
 
 def std_mean(input, dim=None, correction=1, keepdim=False):
     """Standard deviation, divided by n - correction, and mean."""
+    dim = None if jnp.ndim(input) == 0 else dim
     return std(input, dim, correction, keepdim), jnp.mean(input, axis=dim, keepdims=keepdim)
 
 
 def var_mean(input, dim=None, correction=1, keepdim=False):
     """Variance, divided by n - correction, and mean."""
+    dim = None if jnp.ndim(input) == 0 else dim
     return jnp.var(input, axis=dim, ddof=correction, keepdims=keepdim), jnp.mean(input, axis=dim, keepdims=keepdim)
 
 

@@ -103,16 +103,22 @@ def scatter_product(input, src, place):
 
 def index_add(input, dim, index, source, *, alpha=1):
     """input with alpha * source added at `index` along `dim`."""
+    if input.ndim == 0:
+        return input + alpha * jnp.sum(source)
     return input.at[at_dim(input, dim, index)].add(source if alpha == 1 else alpha * source)
 
 
 def index_copy(input, dim, index, source):
     """input with `source` at `index` along `dim`."""
+    if input.ndim == 0:
+        return jnp.ravel(source)[-1]
     return input.at[at_dim(input, dim, index)].set(source)
 
 
 def index_fill(input, dim, index, value):
     """input with one value at `index` along `dim`."""
+    if input.ndim == 0:
+        return jnp.full_like(input, value)
     return input.at[at_dim(input, dim, index)].set(value)
 
 
@@ -150,5 +156,21 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
 
 
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
-    """input with `src` at the positions of the flattened array that `size` and `stride` describe."""
-    return input.ravel().at[strided_positions(size, stride, storage_offset)].set(src).reshape(input.shape)
+    """input with `src` at the positions of the flattened array that `size` and `stride` describe.
+
+    As PyTorch's, the derivative by `input` is 1 where it is overwritten and 0 elsewhere.
+    """
+    place = strided_positions(size, stride, storage_offset)
+    written = np.zeros(input.size, bool)
+    written[place] = True
+
+    @jax.custom_jvp
+    def write(flat, src):
+        return flat.at[place].set(src)
+
+    @write.defjvp
+    def tangent(primals, tangents):
+        flat, src = tangents
+        return write(*primals), jnp.where(written, flat, 0).at[place].add(src)
+
+    return write(input.ravel(), src).reshape(input.shape)

@@ -1,4 +1,6 @@
 """Counts, integrals and distances."""
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +17,7 @@ def corrcoef(input):
 def histc(input, bins=100, min=0, max=0):
     """How many elements fall into each of `bins` equal bins of [min, max]; the range of the data if both are equal."""
     input = jnp.ravel(input)
-    low, high = (min, max) if min != max else (input.min(), input.max())
+    low, high = (min, max) if min != max or not input.size else (input.min(), input.max())
     low, high = jnp.where(low == high, low - 1, low), jnp.where(low == high, high + 1, high)
     inside = (input >= low) & (input <= high)
     index = jnp.clip(((input - low) * bins / (high - low)).astype(int), 0, bins - 1)
@@ -86,13 +88,15 @@ def gradient(input, spacing=1, dim=None, edge_order=1):
 def histogram(input, bins, range=None, weight=None, density=False):
     """Counts (or weights, or densities) in bins, in input's dtype, and the edges of the bins."""
     weight = None if weight is None else jnp.ravel(weight)
+    range = range or (None if input.size else (0, 1))
     hist, edges = jnp.histogram(input, bins, None if range is None else tuple(range), weight, density)
     return hist.astype(input.dtype), edges.astype(input.dtype)
 
 
 def histogramdd(input, bins, range=None, weight=None, density=False):
     """Counts of points (..., D) in D-dimensional bins, in input's dtype, and the edges of each dimension."""
-    points = input.reshape(-1, input.shape[-1])
+    points = input.reshape(math.prod(input.shape[:-1]), input.shape[-1])
+    range = range or (None if input.size else (0, 1) * points.shape[-1])
     pairs = None if range is None else [tuple(range[i : i + 2]) for i in np.arange(0, len(range), 2)]
     weight = None if weight is None else jnp.ravel(weight)
     hist, edges = jnp.histogramdd(points, bins, pairs, weight, density)
