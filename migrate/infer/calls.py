@@ -228,11 +228,11 @@ def _grown(inf: Inference, frame: Frame, owner: ast.expr, name: str, receiver: K
 def _container_method(receiver: Kind, name: str) -> Kind:
     match receiver.tag, name:
         case "dict", "items":
-            return Kind("list", item=Kind("tuple", items=(UNKNOWN, receiver.element)))
+            return Kind("list", item=Kind("tuple", items=(receiver.key or UNKNOWN, receiver.element)))
         case "dict", "values":
             return Kind("list", item=receiver.element)
         case "dict", "keys":
-            return Kind("list", item=UNKNOWN)
+            return Kind("list", item=receiver.key or UNKNOWN)
         case "dict", ("get" | "pop" | "setdefault"):
             return receiver.element.but(optional=True)
         case "list", "pop":

@@ -22,7 +22,7 @@ def iterate(kind: Kind) -> Kind:
     """What a loop over it yields."""
     if kind.tag == "module":
         return kind.item or Kind("module")
-    return kind.element
+    return kind.key or kind.element
 
 
 def _children(inf: Inference, frame: Frame, node: ast.expr) -> Kind:
@@ -190,12 +190,18 @@ def _starred(inf: Inference, frame: Frame, node: ast.Starred) -> Kind:
 
 
 def _dict(inf: Inference, frame: Frame, node: ast.Dict) -> Kind:
-    for k in node.keys:
-        if k is not None:
-            evaluate(inf, frame, k)
+    keys = [evaluate(inf, frame, k) if k is not None else UNKNOWN for k in node.keys]
     kinds = [evaluate(inf, frame, v) for v in node.values]
     fields = tuple((k.value, v) for k, v in zip(node.keys, kinds, strict=True) if isinstance(k, ast.Constant) and isinstance(k.value, str))
-    return Kind("dict", item=join_all(kinds) if kinds else None, items=() if not kinds else None, fields=fields)
+    return Kind("dict", item=join_all(kinds) if kinds else None, items=() if not kinds else None, fields=fields, key=modules(keys))
+
+
+def modules(keys: list[Kind]) -> Kind | None:
+    """The kind of the keys of a mapping, where some are modules and nothing is known of the others."""
+    known = [k for k in keys if not k.is_unknown]
+    if not known or any(k.tag != "module" for k in known):
+        return None
+    return join_all(keys) if len(known) == len(keys) else Kind("module", sure=False)
 
 
 def _binary(inf: Inference, frame: Frame, node: ast.BinOp) -> Kind:

@@ -22,6 +22,7 @@ class Kind:
     optional: bool = False
     sure: bool = True
     fields: "tuple[tuple[str, Kind], ...]" = ()  # of a mapping or container whose keys are known
+    key: "Kind | None" = None  # of a mapping whose keys are modules
 
     def member(self, name: str) -> "Kind | None":
         """What is under a known key."""
@@ -114,7 +115,14 @@ def join(a: Kind, b: Kind) -> Kind:
         optional=optional,
         sure=a.sure and b.sure,
         fields=a.fields if a.fields == b.fields else tuple((dict(a.fields) | dict(b.fields)).items()),
+        key=_key(a, b),
     )
+
+
+def _key(a: Kind, b: Kind) -> Kind | None:
+    if a.items == () or b.items == ():  # an empty one says nothing of its keys
+        return b.key if a.items == () else a.key
+    return join(a.key, b.key) if a.key is not None and b.key is not None else None
 
 
 def _item(a: Kind, b: Kind) -> Kind | None:

@@ -3,7 +3,7 @@ import ast
 from collections.abc import Callable
 
 from migrate.infer.engine import Frame, Inference
-from migrate.infer.expressions import evaluate, iterate
+from migrate.infer.expressions import evaluate, iterate, modules
 from migrate.infer.kinds import NONE, TENSOR, UNKNOWN, Kind, join, join_all, refs
 from migrate.source.modules import ClassInfo, FunctionInfo
 
@@ -85,12 +85,13 @@ def assign(inf: Inference, frame: Frame, target: ast.expr, kind: Kind) -> None:
             evaluate(inf, frame, target.value)
         case ast.Subscript():
             held = evaluate(inf, frame, target.value)
-            evaluate(inf, frame, target.slice)
+            index = evaluate(inf, frame, target.slice)
             if isinstance(target.value, ast.Name) and held.tag in ("dict", "list"):
                 item = kind if held.item is None else join(held.item, kind)
                 named = isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, str)
                 fields = tuple((dict(held.fields) | {target.slice.value: kind}).items()) if named and isinstance(target.slice, ast.Constant) else held.fields
-                frame.env[target.value.id] = held.but(item=item, items=None, fields=fields)
+                key = modules([index] if held.items == () else [held.key or UNKNOWN, index])
+                frame.env[target.value.id] = held.but(item=item, items=None, fields=fields, key=key)
 
 
 def _augmented(inf: Inference, frame: Frame, s: ast.AugAssign) -> None:

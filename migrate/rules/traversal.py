@@ -153,6 +153,11 @@ EXAMPLES = (
     Example(f"{HEAD}        for p in self.parameters():\n            nn.init.kaiming_normal_(p)\n", "        for p in torch_parameters(self):\n", why="what depends on the order of axes"),
     Example(f"{HEAD}        self.n = len(list(self.parameters()))\n", jax="        self.n = len(list(parameters(self)))\n"),
     Example(f"{HEAD}        self.apply(self._init)\n\n    def _init(self, m):\n        nn.init.zeros_(m.bias)\n", jax="        apply(self, self._init)\n"),
+    Example(
+        f"{HEAD}        gains = {{self.a: 0.1}}\n        gains[nn.Linear(3, 3)] = 1.0\n        for m, gain in gains.items():\n            m.apply(print)\n        for m in gains:\n            m.apply(print)\n",
+        jax="            apply(m, print)\n        for m in gains:\n            apply(m, print)\n", why="modules as the keys of a mapping",
+    ),
+    Example("def f(names):\n    gains = {names[0]: 0.1, 'a': 1.0}\n    for m in gains:\n        m.apply(print)\n", why="keys that are no modules"),
     Example(f"{HEAD}        self.a.register_forward_hook(lambda m, args, out: out * 2)\n", jax="        register_forward_hook(self.a, lambda m, args, out: out * 2)\n"),
     Example(f"{HEAD}        self.a.register_forward_hook(print, prepend=True)\n", refused="MIG306"),
     Example("class Site:\n    def modules(self):\n        return []\n\n\ndef f(site: Site):\n    return site.modules(), list(site.modules())\n"),
