@@ -9,6 +9,7 @@ from pathlib import Path
 
 from migrate import libraries
 from migrate.libraries import Boundary, Library
+from migrate.source.free import own_names
 from migrate.source.installed import folder_of
 from migrate.source.modules import MODULE_BASES
 from migrate.source.text import Source, SourceError
@@ -208,7 +209,7 @@ class Reach:
                 self._todo.append((module, name))
                 self._keep(module, s, name)
             return True
-        for star in module.stars:
+        for star in sorted(module.stars, key=lambda s: not self._surely(s, name, set())):  # those that have it before those that may
             inner = self.get(star)
             if inner is not None and self.need(inner, name):
                 module.needed.add(name)
@@ -224,6 +225,12 @@ class Reach:
         if "__getattr__" in module.binders:
             self.need(module, "__getattr__")
         return False
+
+    def _surely(self, dotted: str, name: str, seen: set[str]) -> bool:
+        """Whether a local module binds a name, or hands it on from one that does."""
+        module = self.get(dotted) if dotted not in seen else None
+        seen.add(dotted)
+        return module is not None and (name in module.binders or any(self._surely(s, name, seen) for s in module.stars))
 
     def _keep_registrations(self, module: Module) -> None:
         """Keeps calls such as `register("conv", ConvBlock)`, that hand a class of the module to a function as it is imported."""
@@ -265,11 +272,11 @@ class Reach:
 
     def _follow(self, module: Module, s: ast.stmt) -> None:
         """Needs what a statement uses."""
-        work = [s]
+        work, own = [s], own_names(s)
         for node in _walk(work):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self._import(module, node, None)
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in own:
                 self._use(module, node.id)
             elif isinstance(node, (ast.Attribute, ast.Subscript)) and _is_globals(node.value):
                 for bound in list(module.binders):  # a look-up by name: of anything that the module binds
