@@ -127,3 +127,24 @@ def test_headings_and_gaps_of_what_is_left_out(tmp_path: Path) -> None:
     assert text == (
         "# Licence.\nimport math\n\nimport jax\nimport jax.numpy as jnp\n\n\n# helpers\n\ndef used(x: jax.Array):\n    # inside\n    return jnp.sin(x) * math.pi\n\n\n# a last word\n"
     )
+
+
+def test_star_imports_that_have_a_name_come_before_those_that_may(tmp_path: Path) -> None:
+    (tmp_path / "base.py").write_text("from unknownlib import *\n")
+    (tmp_path / "core.py").write_text("from torch import nn\n\n\nclass Base(nn.Module):\n    pass\n")
+    (tmp_path / "every.py").write_text("from base import *\nfrom core import *\n")
+    (tmp_path / "main.py").write_text("from every import *\n\n\nclass Net(Base):\n    def forward(self, x):\n        return x.relu()\n")
+    migrate.convert_path(tmp_path / "main.py", tmp_path / "out")
+    assert "class Base(nnx.Module)" in (tmp_path / "out" / "core.py").read_text()
+    assert "jax.nn.relu(x)" in (tmp_path / "out" / "main.py").read_text()
+
+
+def test_names_that_a_function_binds_itself_need_nothing(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(
+        "kept = {}\n\nfor o in ('a', 'b'):\n    kept[o] = print\n\n\ndef scale(n):\n    return n\n\n\ndef size():\n    return 3\n\n\n"
+        "def used(n, size=size()):\n    scale = 2\n    return [o * scale for o in range(n) if n < size], (lambda kept: kept)(n)\n"
+    )
+    (tmp_path / "main.py").write_text("from tools import used\n\nprint(used(3))\n")
+    migrate.convert_path(tmp_path / "main.py", tmp_path / "out")
+    text = (tmp_path / "out" / "tools.py").read_text()
+    assert "def size" in text and "def scale" not in text and "for o in (" not in text

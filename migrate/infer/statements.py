@@ -212,7 +212,8 @@ def _function(inf: Inference, frame: Frame, node: ast.FunctionDef | ast.AsyncFun
     for default in [*node.args.defaults, *node.args.kw_defaults]:
         if default is not None:
             evaluate(inf, frame, default)
-    frame.env[node.name] = Kind("function", ref=info)
+    made = inf.unit.decorated.get(info)
+    frame.env[node.name] = Kind("function", ref=info) if made is None else Kind("class", ref=made)
     inner = Frame(frame.file, info, info.owner if info.owner is not None else frame.owner, {}, frame if frame.function is not None else None)
     bind_parameters(inf, inner, info)
     run_body(inf, inner, node.body)

@@ -28,6 +28,14 @@ def visit_function(ctx: Context, f: FunctionInfo) -> None:
         add_parameter(ctx, f.node, f"rngs: {qualified(ctx, ctx.target.rngs_type)}")
 
 
+def visit_assign(ctx: Context, node: ast.Assign) -> None:
+    """`forward = function` in the body of a module class."""
+    owner, target = ctx.file.by_node.get(ctx.source.parent(node)), node.targets[0]
+    if isinstance(owner, ClassInfo) and owner.is_module and isinstance(target, ast.Name) and target.id == "forward":
+        start, end = ctx.source.span(target)
+        ctx.plan.replace(start, end, ctx.target.forward, RULE)
+
+
 def _name_offset(ctx: Context, node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     at = ctx.source.offset(node.lineno, node.col_offset)
     return int(ctx.source.text.index(node.name, ctx.source.text.index("def", at) + 3))
@@ -368,6 +376,15 @@ EXAMPLES = (
     Example(
         "class Up(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.a = nn.Linear(n, n)\n\n\nUpsample = Up\n\n\nclass Twice(Upsample):\n    pass\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = Twice(3)\n",
         "        self.a = Twice(3, rngs=rngs)\n", "        self.a = Twice(3)\n", why="a base under another name",
+    ),
+    Example(
+        "def module(**defaults):\n    def make(f):\n        class Made(nn.Module):\n            def __init__(self, **kwargs):\n                super().__init__()\n                self.options = defaults | kwargs\n\n            forward = f\n\n        return Made\n\n    return make\n\n\n"
+        "@module(low=0.0)\ndef Floor(self, x):\n    return x.clamp(min=self.options['low'])\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = Floor(low=1.0)\n        self.b = module()(print)\n",
+        "        self.a = Floor(low=1.0, rngs=rngs)\n", "        self.a = Floor(low=1.0)\n", why="a decorator turns a function into a class of modules",
+    ),
+    Example(
+        "def plain(x):\n    return x * 2\n\n\nclass Net(nn.Module):\n    forward = plain\n\n\nclass Other:\n    forward = plain\n",
+        "    __call__ = plain\n\n    def __init__(self, *, rngs: nnx.Rngs):\n        pass\n\n\nclass Other:\n    forward = plain\n", "    call = plain\n\n\nclass Other:\n    forward = plain\n",
     ),
     Example(
         "class Net(nn.Module):\n    def __init__(\n        self,\n        a: int = 3,  # width\n        *,\n        b=(1, 2),\n        **kw,\n    ):\n"

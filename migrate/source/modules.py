@@ -6,6 +6,7 @@ from typing import Any
 
 from migrate import libraries
 from migrate.libraries import Boundary
+from migrate.source.decorated import classes_of_functions
 from migrate.source.names import BUILTINS, FunctionNode, Names
 from migrate.source.text import Source
 from migrate.tables import Row, Table
@@ -166,6 +167,7 @@ class Unit:
     boundary: Boundary = field(default_factory=libraries.standard)
     homes: dict[str, str] = field(default_factory=dict)  # names that a package hands out when asked, with the full names
     texts: set[str] | None = None  # the strings of all files that could be names, once asked for
+    decorated: dict[FunctionInfo, ClassInfo] = field(default_factory=dict)  # functions that a decorator turns into classes of modules
 
     def add(self, source: Source, module: str = "", package: bool = False) -> FileInfo:
         """Indexes a file."""
@@ -185,6 +187,12 @@ class Unit:
                     if isinstance(b, ClassInfo):
                         self.subclasses.setdefault(b, []).append(c)
             self._added_methods(file)
+        self.decorated = classes_of_functions(self)
+
+    def defined(self, file: FileInfo, node: ast.AST) -> "ClassInfo | FunctionInfo | None":
+        """What a definition makes: the class or function, or the class that its decorator turns it into."""
+        found = file.by_node.get(node)
+        return self.decorated.get(found, found) if isinstance(found, FunctionInfo) else found
 
     def _added_methods(self, file: FileInfo) -> None:
         """`Class.name = staticmethod(function)` after the class."""
@@ -218,7 +226,7 @@ class Unit:
             bound = file.names.lookup(node)
             local = [b for b in bound if b.kind in ("class", "function")]
             if local and len(bound) == len(local):
-                return file.by_node.get(local[-1].node)
+                return self.defined(file, local[-1].node)
             if not bound and file.names.top.stars:
                 return self._starred(file, node.id)
             if len(bound) == 1 and bound[0].kind == "assign" and isinstance(bound[0].value, (ast.Name, ast.Attribute)) and file.names.dotted(bound[0].value):
@@ -288,7 +296,7 @@ class Unit:
                     return found  # PyTorch's own; what stands beside it is for versions that lack it
             for b in reversed(bound):
                 if b.kind in ("class", "function"):
-                    return file.by_node.get(b.node, dotted)
+                    return self.defined(file, b.node) or dotted
                 if b.kind == "import" and b.dotted != dotted:
                     return self.named(b.dotted, depth + 1)
             if not bound:
