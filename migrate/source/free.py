@@ -21,8 +21,8 @@ def own_names(statement: ast.AST) -> set[ast.Name]:
             inner = bound | {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
             first = node.generators[0].iter
             stack.append((first, bound))
-            parts = [*([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]), *(p for g in node.generators for p in (g.iter, *g.ifs) if p is not first)]
-            stack += [(p, inner) for p in parts]
+            made = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+            stack += [(p, inner) for p in (*made, *(p for g in node.generators for p in (g.iter, *g.ifs))) if p is not first]
         elif isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Load) and node.id in bound:
                 found.add(node)
@@ -54,7 +54,9 @@ def _assigned(body: list[ast.stmt] | list[ast.expr]) -> Iterator[str]:
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 stack += [n for n in ast.walk(node) if isinstance(n, ast.NamedExpr)]
                 continue
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.ExceptHandler(name=str(name)):
+                yield name
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
                 yield name
             case ast.Import() | ast.ImportFrom():
                 yield from (a.asname or a.name.partition(".")[0] for a in node.names)
