@@ -33,11 +33,17 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
 def visit_call(ctx: Context, node: ast.Call) -> None:
     """`self.add_module(name, module)`."""
     func = node.func
+    if not ctx.owned(node) and ctx.dotted(func) == MODULE_LIST and _is_named(ctx, ctx.source.parent(node)):
+        ctx.edit(node, lambda e: Piece(f"{ctx.name('ModuleDict')}()"), RULE, why="names in a list")
+        return
     pair = [a for a in node.args if isinstance(a, ast.Starred)] if len(node.args) == 1 and not node.keywords else []
     if ctx.owned(node) or not isinstance(func, ast.Attribute) or func.attr not in ("add_module", "register_module") or len(node.args) + len(node.keywords) != 2 and not pair:
         return
     kind, statement = ctx.kind(func.value), ctx.source.parent(node)
     if isinstance(kind.ref, Row) and kind.ref.torch == MODULE_LIST:
+        made = [a.statement for a in owner.assigned(func.value.attr)] if (owner := ctx.class_of(node)) and isinstance(func.value, ast.Attribute) else []
+        if made and all(_is_named(ctx, s) for s in made):
+            return
         ctx.refuse("MIG301", node, "a list of modules has numbers here, no names; use a Sequential or a ModuleDict")
         return
     if kind.tag != "module" or isinstance(kind.ref, Row) or not isinstance(statement, ast.Expr):
@@ -62,6 +68,17 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     ctx.edit(statement, build, RULE, why=func.attr)
 
 
+def _is_named(ctx: Context, statement: ast.AST | None) -> bool:
+    """`self.paths = nn.ModuleList()` that only `add_module` fills, and only names are used to read."""
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    if not isinstance(target, ast.Attribute) or not ctx.is_self(target.value) or not isinstance(value, ast.Call) or value.args or value.keywords or ctx.dotted(value.func) != MODULE_LIST:
+        return False
+    uses = [ctx.source.parent(n) for n in ctx.source.nodes if isinstance(n, ast.Attribute) and n.attr == target.attr and isinstance(n.ctx, ast.Load)]
+    names = {u.attr if isinstance(u, ast.Attribute) else "" for u in uses}
+    return "add_module" in names and not names & {"", "append", "extend", "insert", "keys", "values", "items", "pop", "update", "clear"}
+
+
 HEAD = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
 EXAMPLES = (
     Example(f'{HEAD}        self.add_module("conv1", nn.Linear(3, 3))\n', "        self.conv1 = nnx.Linear(3, 3, rngs=rngs)\n", "        self.conv1 = Linear(3, 3)\n"),
@@ -77,7 +94,8 @@ EXAMPLES = (
         '        self.width = n\n        self.add_module("lin", nnx.Linear(n, n, rngs=rngs))\n        self.add_module("act", nnx.relu)\n',
         '        self.width = n\n        self.add_module("lin", Linear(n, n))\n        self.add_module("act", ',
     ),
-    Example(f"{HEAD}        self.paths = nn.ModuleList()\n        self.paths.add_module('pool', nn.Linear(3, 3))\n", refused="MIG301", why="names in a list"),
+    Example(f"{HEAD}        self.paths = nn.ModuleList()\n        self.paths.add_module('pool', nn.Linear(3, 3))\n\n    def forward(self, x):\n        return self.paths.pool(x)\n", jax="        self.paths = ModuleDict()\n        self.paths.add_module('pool', ", why="names in a list"),
+    Example(f"{HEAD}        self.paths = nn.ModuleList()\n        self.paths.add_module('pool', nn.Linear(3, 3))\n        self.n = len(self.paths)\n", refused="MIG301"),
     Example('class Registry:\n    def add_module(self, name, module):\n        self.table[name] = module\n\n\nRegistry().add_module("a", print)\n'),
     Example('def f(tree):\n    tree.add_module("a", 1)\n'),
 )
