@@ -3,7 +3,7 @@ import ast
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -132,6 +132,7 @@ def convert_reached(
         trimmed.newline, trimmed.encoding = source.newline, source.encoding
         unit.add(trimmed, m.name, m.package)
     chosen = target_named(target)
+    unit.data = lambda: list(_data_files(modules))
     converted = convert_unit(unit, chosen, support_name or _support_name(modules), exchange)
     for m in modules.values():
         c = converted[m.name]
@@ -142,20 +143,25 @@ def convert_reached(
     return files, modules
 
 
-def _copied(modules: "Mapping[str, Module | Placed]", out: Path) -> dict[Path, bytes]:
-    """Copies the data files that modules find beside themselves to the same places beside the output."""
-    copied: dict[Path, bytes] = {}
+def _data_files(modules: "Mapping[str, Module | Placed]") -> Iterator[tuple[Path, str, Path]]:
+    """The data files that modules find beside themselves, each with the package's name and its path in that."""
     for m in modules.values():
         folders = m.name.split(".")[: None if m.package else -1]
         if not folders or libraries.standard().of(m.name):
             continue
         top = m.path.parents[len(folders) - 1]
-        for p in beside(m.path, m.tree, top):
-            where = out / folders[0] / p.relative_to(top)
-            if not where.exists() or where.stat().st_mtime < p.stat().st_mtime:
-                where.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(p, where)
-            copied[where] = b""
+        yield from ((p, folders[0], p.relative_to(top)) for p in beside(m.path, m.tree, top))
+
+
+def _copied(modules: "Mapping[str, Module | Placed]", out: Path) -> dict[Path, bytes]:
+    """Copies the data files to the same places beside the output."""
+    copied: dict[Path, bytes] = {}
+    for p, package, inside in _data_files(modules):
+        where = out / package / inside
+        if not where.exists() or where.stat().st_mtime < p.stat().st_mtime:
+            where.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(p, where)
+        copied[where] = b""
     return copied
 
 

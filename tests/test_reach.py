@@ -148,3 +148,19 @@ def test_names_that_a_function_binds_itself_need_nothing(tmp_path: Path) -> None
     migrate.convert_path(tmp_path / "main.py", tmp_path / "out")
     text = (tmp_path / "out" / "tools.py").read_text()
     assert "def size" in text and "def scale" not in text and "for o in (" not in text
+
+
+def test_names_in_settings_that_a_package_searches(tmp_path: Path) -> None:
+    package = tmp_path / "src" / "lib"
+    (package / "cfg").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "cfg" / "small.yaml").write_text("layers:  # nn.Conv3d\n  - [nn.Upsample, 2]\n")
+    (package / "cfg" / "notes.txt").write_text("no settings")
+    (package / "net.py").write_text(
+        "import glob\nfrom pathlib import Path\nfrom torch import nn\nROOT = Path(__file__).parent\n\n\n"
+        "def find(name):\n    return glob.glob(str(ROOT / '**' / (name + '.yaml')), recursive=True), '.yaml'\n\n\ndef make(name):\n    return getattr(nn, name[3:])(2)\n"
+    )
+    (tmp_path / "src" / "main.py").write_text("from lib.net import find, make\nprint(find('small'), make('nn.Upsample'))\n")
+    migrate.convert_path(tmp_path / "src" / "main.py", tmp_path / "out")
+    assert {p.name for p in (tmp_path / "out" / "lib" / "cfg").iterdir()} == {"small.yaml"}
+    assert 'LAYERS = {"Upsample": Upsample}' in (tmp_path / "out" / "lib" / "net.py").read_text()

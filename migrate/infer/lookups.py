@@ -3,6 +3,7 @@ import ast
 import re
 from dataclasses import dataclass
 
+from migrate.source.datafiles import words
 from migrate.source.modules import FileInfo, Unit
 from migrate.tables import Row
 
@@ -49,4 +50,5 @@ def _texts(unit: Unit) -> set[str]:
     """Every text in the code that could be a name."""
     if unit.texts is None:
         unit.texts = set(unit.told) | {n.value for f in unit.files.values() for n in f.source.nodes if isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.isidentifier()}
+        unit.texts |= words({p for p, _, _ in unit.data()})
     return unit.texts

@@ -1,20 +1,22 @@
 """The data files that a module finds beside itself: weights, tables, settings."""
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 FINDERS = frozenset({"__file__", "__path__", "resources", "pkg_resources", "get_data", "files"})
 LIMIT = 20_000
+SETTINGS, LARGEST = frozenset({".yaml", ".yml", ".json", ".toml", ".cfg", ".ini"}), 1_000_000
 
 
 def beside(path: Path, tree: ast.Module, root: Path) -> list[Path]:
     """The files under a package that a module of it names, if it looks for files beside itself. `root`: the package's folder."""
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} | {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
-    if not names & FINDERS:
+    searches = "rglob" in names or "glob" in names and any(isinstance(n, ast.Constant) and n.value == "**" for n in ast.walk(tree))
+    if not names & FINDERS and not searches:
         return []
-    patterns = {p for p in _patterns(tree) if p}
+    patterns = {p for p in _patterns(tree) if p} | (set(_suffixes(tree)) if searches else set())
     if not patterns:
         return []
     wanted = re.compile("|".join(f"(?:{p})" for p in sorted(patterns)))
@@ -35,6 +37,13 @@ def _patterns(tree: ast.Module) -> Iterator[str]:
                 yield re.escape(last).replace("\0", ".+").replace("\\.+", ".+")
 
 
+def _suffixes(tree: ast.Module) -> Iterator[str]:
+    """The kinds of files that a module which looks through its folders knows: `".yaml"`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"\.[a-z]\w{0,7}", node.value):
+            yield rf".+{re.escape(node.value)}"
+
+
 @cache
 def _others(root: Path) -> tuple[Path, ...]:
     """The files of a folder that are no Python."""
@@ -45,3 +54,13 @@ def _others(root: Path) -> tuple[Path, ...]:
         if len(found) >= LIMIT:
             break
     return tuple(found)
+
+
+def words(paths: Iterable[Path]) -> set[str]:
+    """The words of settings that could be names: `[-1, 1, nn.Upsample, [None, 2]]`."""
+    found: set[str] = set()
+    for p in paths:
+        if p.suffix in SETTINGS and p.stat().st_size < LARGEST:
+            text = re.sub(r"(?m)(^|\s)#.*$", "", p.read_text(encoding="utf-8", errors="replace"))
+            found.update(re.findall(r"[A-Za-z_]\w*", text))
+    return found

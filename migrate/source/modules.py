@@ -1,7 +1,8 @@
 """The classes and functions of all files of a unit: bases, module or not, methods, attributes and what is assigned to them."""
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from migrate import libraries
@@ -166,6 +167,7 @@ class Unit:
     shared: dict[str, Any] = field(default_factory=dict)  # what rules find out of all files once
     boundary: Boundary = field(default_factory=libraries.standard)
     homes: dict[str, str] = field(default_factory=dict)  # names that a package hands out when asked, with the full names
+    data: Callable[[], Iterable[tuple[Path, str, Path]]] = tuple  # the data files beside the code
     texts: set[str] | None = None  # the strings of all files that could be names, once asked for
     decorated: dict[FunctionInfo, ClassInfo] = field(default_factory=dict)  # functions that a decorator turns into classes of modules
 
