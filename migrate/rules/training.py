@@ -2,6 +2,7 @@
 
 Converted: `if self.training`, `F.dropout(x, 0.1, self.training)`, `not self.training`. Where the mode is an argument of a call, `net.train(); net(x)` of a module
 that the same function makes is `net(x, training=True)`: the module that the function returns is in the mode that every other starts in.
+`net.training = False` sets that state of one module.
 Unchanged: an attribute `training` of something that is no module, a method that is called `training`.
 Refused: writing `self.training`.
 """
@@ -52,6 +53,11 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
 def _of_another(ctx: Context, node: ast.Attribute) -> None:
     """`module.training` in a function that is handed a module."""
     kind = ctx.kind(node.value)
+    if kind.tag == "module" and isinstance(node.ctx, ast.Store) and not ctx.owned(node):
+        known = [c for c in refs(kind) if isinstance(c, ClassInfo)]
+        if not any(c.method("training") or c.assigned("training") for c in known):
+            _set(ctx, node)
+        return
     if kind.tag != "module" or not isinstance(node.ctx, ast.Load) or not ctx.target.training_attribute:
         return
     known = [c for c in refs(kind) if isinstance(c, ClassInfo)]
@@ -153,6 +159,7 @@ EXAMPLES = (
         "def f(x):\n    net = nn.Linear(3, 3)\n    net.train()\n    y = net(x)\n    net.eval()\n    return net, y + net(x)\n", "    net.train()\n    y = net(x)\n",
         "    net = Linear(3, 3)\n    y = net(x, training=True)\n    return net, y + net(x)\n", why="the mode of a call",
     ),
+    Example("def f(net: nn.Module, on):\n    net.training = True\n    net.head.training = on\n", "    net.deterministic = False\n    net.head.", "    net.training = True\n", why="one module's state"),
     Example("def f(step, x):\n    net = nn.Linear(3, 3)\n    net.train()\n    y = net(x)\n    return step(net, y)\n", keras="    net.train()\n    y = net(x)\n", why="another function is handed the module"),
     Example(
         "def mix(module: nn.Module, x):\n    return F.dropout(x, 0.1, module.training)\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n        return mix(self, x)\n",
