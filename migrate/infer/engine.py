@@ -50,6 +50,7 @@ class Inference:
         self._uses: dict[ast.AST, dict[str, list[ast.Name]]] = {}
         self._yields: dict[ast.AST, bool] = {}
         self.grown: dict[tuple[ClassInfo, str], Kind] = {}  # containers on attributes, with what was appended
+        self.stored: dict[tuple[FileInfo, str], Kind] = {}  # what functions put into global containers
         self._method_names: set[str] | None = None
         self.return_sites: dict[FunctionInfo, dict[ast.Return, Kind]] = {}
 
@@ -68,7 +69,7 @@ class Inference:
                 run_body(self, frame, _ordered(file.source.tree.body, callers_first=number % 2 == 1))
             self.arguments = self._seen_args
             self._attributes()
-            learned = dict(self.arguments), dict(self.returns), dict(self.attributes)
+            learned = dict(self.arguments), dict(self.returns), dict(self.attributes), dict(self.stored)
             if learned == before:
                 return
             before = learned
@@ -104,6 +105,19 @@ class Inference:
         kind = kind.but(variable="") if kind.variable else kind  # variables are read where they are passed
         old = self._seen_args.get(arg)
         self._seen_args[arg] = kind if old is None else join(old, kind)
+
+    def decorated(self, decorator: Kind, kind: Kind) -> None:
+        """A local decorator of a class is called with it."""
+        for ref in decorator.ref if isinstance(decorator.ref, frozenset) else (decorator.ref,):
+            if isinstance(ref, FunctionInfo) and ref.parameters:
+                self.passed(ref.parameters[0], kind)
+
+    def holding(self, file: FileInfo, name: str, kind: Kind) -> Kind:
+        """The kind of a global container, with what functions put into it."""
+        item = self.stored.get((file, name)) if kind.tag in ("dict", "list") else None
+        if item is None:
+            return kind
+        return kind.but(item=item if kind.item is None and not kind.items else join(kind.element, item), items=None)
 
     def attribute(self, owner: ClassInfo, name: str) -> Kind | None:
         """What `self.name` holds; None where nothing local assigns it."""

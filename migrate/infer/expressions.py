@@ -46,7 +46,7 @@ def _name(inf: Inference, frame: Frame, node: ast.Name) -> Kind:
         for table in (inf.globals, inf.learned):
             held = table.get(frame.file, {}).get(node.id)
             if held is not None:
-                return held
+                return inf.holding(frame.file, node.id, held)
     return _resolved(inf, inf.resolve(frame.file, node))
 
 
@@ -65,7 +65,7 @@ def _resolved(inf: Inference, found: "ClassInfo | FunctionInfo | Row | str | Non
         case str():
             module, _, name = found.rpartition(".")
             if module in inf.unit.files:
-                return inf.learned.get(inf.unit.files[module], {}).get(name, UNKNOWN)
+                return inf.holding(inf.unit.files[module], name, inf.learned.get(inf.unit.files[module], {}).get(name, UNKNOWN))
             if found == "torch.nn.Module":
                 return FACTORY
             return Kind("import", ref=found)

@@ -86,12 +86,21 @@ def assign(inf: Inference, frame: Frame, target: ast.expr, kind: Kind) -> None:
         case ast.Subscript():
             held = evaluate(inf, frame, target.value)
             index = evaluate(inf, frame, target.slice)
-            if isinstance(target.value, ast.Name) and held.tag in ("dict", "list"):
+            if isinstance(target.value, ast.Name) and frame.function is not None and frame.lookup(target.value.id) is None:
+                _store(inf, frame, target.value, kind)
+            elif isinstance(target.value, ast.Name) and held.tag in ("dict", "list"):
                 item = kind if held.item is None else join(held.item, kind)
                 named = isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, str)
                 fields = tuple((dict(held.fields) | {target.slice.value: kind}).items()) if named and isinstance(target.slice, ast.Constant) else held.fields
                 key = modules([index] if held.items == () else [held.key or UNKNOWN, index])
                 frame.env[target.value.id] = held.but(item=item, items=None, fields=fields, key=key)
+
+
+def _store(inf: Inference, frame: Frame, container: ast.Name, kind: Kind) -> None:
+    """A function puts something into a container of its module."""
+    if inf.resolve(frame.file, container) is None and container.id in frame.file.names.top.bindings:
+        held = inf.stored.get((frame.file, container.id))
+        inf.stored[frame.file, container.id] = kind if held is None else join(held, kind)
 
 
 def _augmented(inf: Inference, frame: Frame, s: ast.AugAssign) -> None:
@@ -248,7 +257,7 @@ def _class(inf: Inference, frame: Frame, node: ast.ClassDef) -> None:
     assert isinstance(info, ClassInfo)
     frame.env[node.name] = Kind("class", ref=info)
     for d in node.decorator_list:
-        evaluate(inf, frame, d)
+        inf.decorated(evaluate(inf, frame, d), frame.env[node.name])
     body = Frame(frame.file, None, info, {}, frame)
     for s in node.body:
         if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef)):

@@ -291,6 +291,7 @@ def becomes_module(inf: Inference, f: FunctionInfo, call: ast.Call) -> bool:
     return any(_ends_in_module(inf, f, use) or _used_as_module(f, use) for n in held for use in inf.uses(f.node).get(n, ()))
 
 
+HOLDERS = frozenset({"builtins.dict", "builtins.list", "builtins.tuple", "builtins.zip", "builtins.reversed", "collections.OrderedDict"})
 MODULE_METHODS = frozenset({"load_state_dict", "state_dict", "parameters", "named_parameters", "named_modules", "named_children", "children"})
 
 
@@ -310,6 +311,9 @@ def _ends_in_module(inf: Inference, f: FunctionInfo, value: ast.expr) -> bool:
                 callee = inf.of(up.func)
                 if any(isinstance(r, Row) and r.torch in CONTAINERS for r in refs(callee)):
                     return True
+                if inf.resolve(f.file, up.func) in HOLDERS:
+                    at = up
+                    continue
                 adds = isinstance(up.func, ast.Attribute) and up.func.attr in ("append", "extend", "insert", "add_module", "register_module")
                 return adds and isinstance(up.func, ast.Attribute) and inf.of(up.func.value).tag in ("module", "list")
             case ast.Return() if isinstance(value, ast.Call):
@@ -336,6 +340,15 @@ EXAMPLES = (
     Example(
         "class Maker:\n    def net(self, n):\n        return nn.Linear(n, n)\n\n\nclass Net(nn.Module):\n    def __init__(self, maker):\n        super().__init__()\n        self.maker = maker\n        self.a = self.maker.net(3)\n",
         "        self.a = build(self.maker.net, 3, rngs=rngs)\n", "        self.a = self.maker.net(3)\n", why="a method of an unknown object that makes a module",
+    ),
+    Example(
+        "TABLE = {}\n\n\ndef named(name):\n    def put(cls):\n        TABLE[name] = cls\n        return cls\n\n    return put\n\n\n@named('a')\nclass Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.n = n\n\n\n"
+        "def get(name, n):\n    return dict(a=TABLE[name](n))\n",
+        "    return dict(a=TABLE[name](n, rngs=rngs))\n", "    return dict(a=TABLE[name](n))\n", why="a decorator puts classes into a table",
+    ),
+    Example(
+        "class Outer(nn.Module):\n    def __init__(self, parts, n):\n        super().__init__()\n        self.a = nn.ModuleDict(dict((k, p(n)) for k, p in parts))\n",
+        "        self.a = ModuleDict(dict((k, build(p, n, rngs=rngs)) for k, p in parts))\n", "        self.a = ModuleDict(dict((k, p(n)) for k, p in parts))\n", why="by way of a mapping",
     ),
     Example(
         "TABLE = {}\n\n\ndef get(name, n):\n    if name == '':\n        return nn.Identity()\n    made = TABLE[name]\n    return made(n)\n",
