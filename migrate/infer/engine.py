@@ -50,7 +50,7 @@ class Inference:
         self._uses: dict[ast.AST, dict[str, list[ast.Name]]] = {}
         self._yields: dict[ast.AST, bool] = {}
         self.grown: dict[tuple[ClassInfo, str], Kind] = {}  # containers on attributes, with what was appended
-        self.stored: dict[tuple[FileInfo, str], Kind] = {}  # what functions put into global containers
+        self.stored: dict[tuple[FileInfo | ClassInfo, str], Kind] = {}  # what functions put into containers of a module or a class
         self._method_names: set[str] | None = None
         self.return_sites: dict[FunctionInfo, dict[ast.Return, Kind]] = {}
 
@@ -112,9 +112,14 @@ class Inference:
             if isinstance(ref, FunctionInfo) and ref.parameters:
                 self.passed(ref.parameters[0], kind)
 
-    def holding(self, file: FileInfo, name: str, kind: Kind) -> Kind:
-        """The kind of a global container, with what functions put into it."""
-        item = self.stored.get((file, name)) if kind.tag in ("dict", "list") else None
+    def store(self, owner: FileInfo | ClassInfo, name: str, kind: Kind) -> None:
+        """Notes what a function puts into a container."""
+        held = self.stored.get((owner, name))
+        self.stored[owner, name] = kind if held is None else join(held, kind)
+
+    def holding(self, owner: FileInfo | ClassInfo, name: str, kind: Kind) -> Kind:
+        """The kind of a container, with what functions put into it."""
+        item = self.stored.get((owner, name)) if kind.tag in ("dict", "list") else None
         if item is None:
             return kind
         return kind.but(item=item if kind.item is None and not kind.items else join(kind.element, item), items=None)
@@ -122,7 +127,7 @@ class Inference:
     def attribute(self, owner: ClassInfo, name: str) -> Kind | None:
         """What `self.name` holds; None where nothing local assigns it."""
         found = []
-        for c in [*owner.mro(), *self._descendants(owner)]:
+        for c in [*owner.mro(), *self.descendants(owner)]:
             if (c, name) in self.attributes:
                 found.append(self.attributes[c, name])
         for c in owner.mro():
@@ -131,7 +136,9 @@ class Inference:
             value = c.body.get(name)
             if value is not None:
                 found.append(self.of(value))
-        return join_all(found) if found else None
+        if not found:
+            return None
+        return self.holding(next((c for c in owner.mro() if (c, name) in self.stored), owner), name, join_all(found))
 
     def method_names(self) -> set[str]:
         """The names of all methods of the unit."""
@@ -139,7 +146,8 @@ class Inference:
             self._method_names = {m for f in self.unit.files.values() for c in f.classes for m in c.methods}
         return self._method_names
 
-    def _descendants(self, owner: ClassInfo) -> list[ClassInfo]:
+    def descendants(self, owner: ClassInfo) -> list[ClassInfo]:
+        """All classes that derive from one."""
         found: list[ClassInfo] = []
         stack = list(self.unit.subclasses.get(owner, ()))
         while stack:

@@ -86,7 +86,7 @@ def assign(inf: Inference, frame: Frame, target: ast.expr, kind: Kind) -> None:
         case ast.Subscript():
             held = evaluate(inf, frame, target.value)
             index = evaluate(inf, frame, target.slice)
-            if isinstance(target.value, ast.Name) and frame.function is not None and frame.lookup(target.value.id) is None:
+            if frame.function is not None and (isinstance(target.value, ast.Attribute) or isinstance(target.value, ast.Name) and frame.lookup(target.value.id) is None):
                 _store(inf, frame, target.value, kind)
             elif isinstance(target.value, ast.Name) and held.tag in ("dict", "list"):
                 item = kind if held.item is None else join(held.item, kind)
@@ -96,11 +96,17 @@ def assign(inf: Inference, frame: Frame, target: ast.expr, kind: Kind) -> None:
                 frame.env[target.value.id] = held.but(item=item, items=None, fields=fields, key=key)
 
 
-def _store(inf: Inference, frame: Frame, container: ast.Name, kind: Kind) -> None:
-    """A function puts something into a container of its module."""
-    if inf.resolve(frame.file, container) is None and container.id in frame.file.names.top.bindings:
-        held = inf.stored.get((frame.file, container.id))
-        inf.stored[frame.file, container.id] = kind if held is None else join(held, kind)
+def _store(inf: Inference, frame: Frame, container: ast.Name | ast.Attribute, kind: Kind) -> None:
+    """A function puts something into a container of its module or of a class."""
+    if isinstance(container, ast.Name):
+        if inf.resolve(frame.file, container) is None and container.id in frame.file.names.top.bindings:
+            inf.store(frame.file, container.id, kind)
+        return
+    held = inf.of(container.value)
+    for ref in refs(held) if held.tag in ("class", "object") else ():
+        owner = next((c for c in ref.mro() if container.attr in c.body or container.attr in c.attributes), None) if isinstance(ref, ClassInfo) else None
+        if owner is not None:
+            inf.store(owner, container.attr, kind)
 
 
 def _augmented(inf: Inference, frame: Frame, s: ast.AugAssign) -> None:
@@ -240,7 +246,8 @@ def bind_parameters(inf: Inference, frame: Frame, info: FunctionInfo) -> None:
     if info.self_name is not None and info.owner is not None:
         frame.env[info.self_name] = Kind("module" if info.owner.is_module else "object", ref=info.owner)
     elif info.is_classmethod and a.args:
-        frame.env[a.args[0].arg] = Kind("class", ref=info.owner)
+        below = frozenset(inf.descendants(info.owner)) if info.name == "__init_subclass__" and info.owner is not None else frozenset()
+        frame.env[a.args[0].arg] = Kind("class", ref=below or info.owner)
     for p in [*info.parameters, *a.kwonlyargs]:
         frame.env[p.arg] = inf.kinds[p] = inf.parameter(frame, info, p)
     if a.vararg:

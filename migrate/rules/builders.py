@@ -347,6 +347,10 @@ EXAMPLES = (
         "    return dict(a=TABLE[name](n, rngs=rngs))\n", "    return dict(a=TABLE[name](n))\n", why="a decorator puts classes into a table",
     ),
     Example(
+        "class Base(nn.Module):\n    known = {}\n\n    def __init_subclass__(cls):\n        Base.known[cls.__name__] = cls\n\n\nclass Net(Base):\n    def __init__(self, n):\n        super().__init__()\n        self.n = n\n\n\ndef get(name):\n    return Base.known[name](3).n\n",
+        "    return Base.known[name](3, rngs=rngs).n\n", "    return Base.known[name](3).n\n", why="a class keeps the table of its subclasses",
+    ),
+    Example(
         "class Outer(nn.Module):\n    def __init__(self, parts, n):\n        super().__init__()\n        self.a = nn.ModuleDict(dict((k, p(n)) for k, p in parts))\n",
         "        self.a = ModuleDict(dict((k, build(p, n, rngs=rngs)) for k, p in parts))\n", "        self.a = ModuleDict(dict((k, p(n)) for k, p in parts))\n", why="by way of a mapping",
     ),

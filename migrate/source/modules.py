@@ -42,7 +42,7 @@ class FunctionInfo:
     @property
     def is_classmethod(self) -> bool:
         """A classmethod."""
-        return any(isinstance(d, ast.Name) and d.id == "classmethod" for d in self.node.decorator_list)
+        return self.name == "__init_subclass__" or any(isinstance(d, ast.Name) and d.id == "classmethod" for d in self.node.decorator_list)
 
     @property
     def is_property(self) -> bool:
