@@ -204,6 +204,8 @@ def _kind_is(name: str, kind: Kind) -> bool | None:
             return kind.is_tensor
         case "bool tensor" | "int tensor" | "float tensor":
             return None if kind.is_tensor and not kind.dtype else kind.is_tensor and kind.dtype == name.split()[0]
+        case "narrow int tensor":
+            return kind.narrow and kind.is_tensor if kind.is_tensor and kind.dtype else False if not kind.is_tensor else None
         case "int dtype" | "float dtype":
             return None if kind.tag == "dtype" and not kind.dtype else kind.tag == "dtype" and kind.dtype == name.split()[0]
         case "number":

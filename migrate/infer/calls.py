@@ -123,12 +123,17 @@ def _function(inf: Inference, frame: Frame, node: ast.Call, callee: Kind, args: 
         if ref.returns.startswith("argument "):
             return _given(ref, ref.returns.partition(" ")[2], args, keywords)
         first = args[0] if args else keywords.get("input", TENSOR)
-        return returned(ref, first)
+        return _of_dtype(returned(ref, first), [*args, *keywords.values()])
     if isinstance(ref, ast.Lambda):
         for p, k in zip(ref.args.args, args, strict=False):
             if inf.of(p).is_unknown:
                 inf.kinds[p] = k
     return callee.item or UNKNOWN
+
+
+def _of_dtype(result: Kind, given: list[Kind]) -> Kind:
+    """The result where a dtype of few bits is given: whoever adds its numbers up has to know."""
+    return result.but(dtype="int", narrow=True) if result.is_tensor and any(k.tag == "dtype" and k.narrow for k in given) else result
 
 
 def _given(row: Row, name: str, args: list[Kind], keywords: dict[str | None, Kind]) -> Kind:
@@ -171,7 +176,7 @@ def _method(inf: Inference, frame: Frame, node: ast.Call, receiver: Kind, args: 
             return INT if args or keywords else SHAPE
         if row is None:
             return UNKNOWN
-        return returned(row, receiver if receiver.is_tensor else TENSOR)
+        return _of_dtype(returned(row, receiver if receiver.is_tensor else TENSOR), [*args, *keywords.values()])
     match receiver.tag:
         case "list" if name in ("append", "insert", "extend") and args and isinstance(node.func.value, ast.Name):
             added = args[-1].element if name == "extend" else args[-1]

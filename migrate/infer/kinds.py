@@ -10,7 +10,7 @@ class Kind:
     `tag`: tensor, int, float, number, bool, str, none, shape (a tuple of sizes), list, tuple, dict, set, module (an instance), object (an instance of a local class that is no module),
     class, function, factory (a callable that makes modules), import, dtype, device, numpy, unknown.
     `dtype` of a tensor, or what a dtype is: "bool", "int", "float", "complex" or "". `ref`: the ClassInfo, FunctionInfo, Row or dotted name. `items` of a tuple of known length, `item` of any sequence
-    or mapping. `variable`: "param" or "buffer" where the tensor is held in a variable of the target. `optional`: may be None. `sure` is False where it was assumed.
+    or mapping. `variable`: "param" or "buffer" where the tensor is held in a variable of the target. `optional`: may be None. `narrow`: integers of 8 or 16 bits. `sure` is False where it was assumed.
     """
 
     tag: str
@@ -21,6 +21,7 @@ class Kind:
     variable: str = ""
     optional: bool = False
     sure: bool = True
+    narrow: bool = False
     fields: "tuple[tuple[str, Kind], ...]" = ()  # of a mapping or container whose keys are known
     key: "Kind | None" = None  # of a mapping whose keys are modules
 
@@ -78,6 +79,7 @@ MODULE = Kind("module")
 FACTORY = Kind("factory")
 NAMED = {
     "tensor": TENSOR, "tensor bool": BOOL_TENSOR, "tensor int": INT_TENSOR, "tensor float": FLOAT_TENSOR, "tensor complex": Kind("tensor", dtype="complex"), "number": NUMBER,
+    "tensor narrow int": INT_TENSOR.but(narrow=True), "dtype narrow int": DTYPE.but(dtype="int", narrow=True),
     "int": INT, "float": FLOAT, "bool": BOOL, "shape": SHAPE, "tensors": Kind("tuple", item=TENSOR), "none": NONE, "str": STR, "dtype": DTYPE, **{f"dtype {d}": Kind("dtype", dtype=d) for d in ("bool", "int", "float", "complex")}, "module": MODULE, "device": DEVICE,
     "list": Kind("list"), "unknown": UNKNOWN, "numpy": NUMPY,
 }
@@ -114,6 +116,7 @@ def join(a: Kind, b: Kind) -> Kind:
         variable=a.variable if a.variable == b.variable else "",
         optional=optional,
         sure=a.sure and b.sure,
+        narrow=a.narrow and b.narrow,
         fields=a.fields if a.fields == b.fields else tuple((dict(a.fields) | dict(b.fields)).items()),
         key=_key(a, b),
     )
