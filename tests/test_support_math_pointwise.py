@@ -1,4 +1,5 @@
 """Elementwise support functions at their kinks and special points."""
+import jax
 import numpy as np
 import pytest
 import torch
@@ -81,3 +82,10 @@ def test_complex():
     agree(pointwise.absolute, torch.abs, z)
     agree(pointwise.view_as_complex, torch.view_as_complex, floats(3, 2), grad=False)
     agree(pointwise.polar, torch.polar, np.abs(floats(3, 4)), floats(3, 4), grad=False)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(pointwise.absolute, torch.abs), (lambda x: pointwise.clamp(x, -1, 1), lambda x: torch.clamp(x, -1, 1))], ids=["absolute", "clamp"])
+def test_nan_has_no_gradient(ours, theirs):
+    x = torch.tensor(WITH_NAN, requires_grad=True)
+    (wanted,) = torch.autograd.grad(theirs(x).sum(), x)
+    np.testing.assert_array_equal(jax.grad(lambda x: ours(x).sum())(WITH_NAN), wanted.numpy())

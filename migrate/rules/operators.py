@@ -29,6 +29,8 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     found = ctx.resolve(node.func)
     if isinstance(found, Row) and found.kind == "function":
         plan_operator(ctx, node, found, None)
+    elif ctx.dotted(node.func) == "builtins.abs" and len(node.args) == 1 and ctx.kind(node.args[0]).is_tensor:
+        plan_operator(ctx, node, ctx.unit.table.by_name["torch.abs"], None)  # Python's calls JAX's, whose gradient at 0 is another
     elif isinstance(node.func, ast.Attribute):
         _method(ctx, node, node.func)
 
@@ -324,6 +326,7 @@ EXAMPLES = (
     Example(f"def f(x: torch.Tensor):\n    return torch.sin({DEEP})\n", jax=f"    return jnp.sin({DEEP})\n", why="3000 terms"),
     Example("def f(x: 'torch.Tensor'):\n    return x.unsqueeze(0)\n", jax="    return jnp.expand_dims(x, 0)\n"),
     Example("def f(x: torch.Tensor):\n    return [x.sum(i) for i in range(2)], (lambda t: t.unsqueeze(0))(x)\n", jax="    return [jnp.sum(x, axis=i) for i in range(2)], (lambda t: jnp.expand_dims(t, 0))(x)\n"),
+    Example("def f(x: torch.Tensor, n: int):\n    return abs(x.mean()), abs(n - 1)\n", jax="    return absolute(jnp.mean(x)), abs(n - 1)\n", why="Python's abs of a tensor: the gradient at 0 is 0"),
     Example("act = F.relu\n", jax="act = jax.nn.relu\n", why="a function as a value"),
     Example("def f(text: str, names):\n    return text.split(','), text.upper().index('a'), names.copy()\n"),
     Example("def cat(a, b):\n    return a + b\n\n\ny = cat([1], [2])\n"),

@@ -4,9 +4,10 @@ import jax.numpy as jnp
 
 
 def absolute(input):
-    """|input|, with gradient 0 at 0."""
+    """|input|, with gradient 0 at 0 and at NaN."""
     input = jnp.asarray(input)
-    return jnp.abs(jnp.where(input == 0, 0, input))
+    smooth = (input != 0) & (input == input)
+    return jnp.abs(jnp.where(smooth, input, jax.lax.stop_gradient(input)))
 
 
 def sign(input):
@@ -15,8 +16,9 @@ def sign(input):
 
 
 def clamp(input, min=None, max=None):
-    """input within [min, max], numbers or arrays; at a bound the gradient goes to input."""
+    """input within [min, max], numbers or arrays; at a bound the gradient goes to input, at NaN there is none."""
     input = jnp.asarray(input)
+    input = jnp.where(input == input, input, jax.lax.stop_gradient(input))
     if min is not None:  # a bound that is NaN gives NaN
         input = jnp.where((input < min) | jnp.isnan(min) & ~jnp.isnan(input), min, input)
     if max is not None:
