@@ -121,11 +121,15 @@ def _planned(ctx: Context) -> None:
     try:
         driver.plan_file(ctx)
     except RecursionError:
-        ctx.report("MIG503", ctx.source.tree, "the code is nested too deeply")
+        _given_up(ctx, "MIG503", "the code is nested too deeply")
     except BUGS as e:
-        ctx.report("MIG901", ctx.source.tree, f"planning failed: {type(e).__name__}: {e}")
-        ctx.plan.nodes.clear()
-        ctx.plan.texts.clear()
+        _given_up(ctx, "MIG901", f"planning failed: {type(e).__name__}: {e}")
+
+
+def _given_up(ctx: Context, code: str, why: str) -> None:
+    ctx.report(code, ctx.source.tree, why)
+    ctx.plan.nodes.clear()
+    ctx.plan.texts.clear()
 
 
 BUGS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)

@@ -10,6 +10,7 @@ from port_common import FILES, output, write_project
 
 import migrate.port.store as store_module
 from migrate.cli.main import run
+from migrate.infer.facts import Facts
 from migrate.port import Options, port
 from migrate.port.deliver import Delivery
 from migrate.port.discover import Choice, discover
@@ -19,7 +20,7 @@ from migrate.port.parts import divide
 from migrate.port.pool import Processes
 from migrate.port.report import html, report
 from migrate.port.requirements import rewrite
-from migrate.port.scan import Scan
+from migrate.port.scan import Scan, pack, unpack
 from migrate.port.store import Store, keep, load
 from migrate.port.work import Here
 from migrate.project import convert_path
@@ -305,3 +306,8 @@ def test_a_folder_is_converted_the_same_by_any_number_of_processes(project, tmp_
 def test_imports_of_a_support_module_have_one_order():
     lines = ["from functools import partial", "from functools import cache", "import math", "from flax import nnx"]
     assert len({_import_order(line) for line in lines}) == len(lines)
+
+
+def test_a_scan_is_the_same_after_it_was_kept():
+    scan = Scan(3, ("torch",), Facts(hooked_layers=True), ("weight",), looks_up=True, swaps=False, error="not valid Python")
+    assert unpack(json.loads(json.dumps(pack(scan)))) == scan

@@ -61,9 +61,8 @@ def pack(s: Scan) -> dict[str, Any]:
 
 def unpack(data: Mapping[str, Any]) -> Scan:
     """A scan from JSON."""
-    return Scan(
-        data["lines"], tuple(data["imports"]), unpack_facts(data["facts"]), tuple(data["attributes"]), data["looks_up"], data["error"]
-    )
+    changed = {"imports": tuple(data["imports"]), "facts": unpack_facts(data["facts"]), "attributes": tuple(data["attributes"])}
+    return Scan(**{**data, **changed})
 
 
 def pack_facts(facts: Facts) -> dict[str, Any]:

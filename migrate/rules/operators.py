@@ -114,11 +114,11 @@ def _written(ctx: Context, bound: Bound) -> None:
         ctx.removed.add(held)
 
 
-def only_placement(ctx: Context, node: ast.expr, keys: tuple[str, ...] = ("device", "dtype")) -> bool:
+def only_placement(ctx: Context, node: ast.expr, keys: tuple[str, ...] = ("device", "dtype"), seen: frozenset[ast.expr] = frozenset()) -> bool:
     """A mapping that only says where tensors live: `factory_kwargs = {"device": device, "dtype": dtype}`."""
     if isinstance(node, ast.Name):
-        values = [b.value for b in ctx.file.names.lookup(node) if b.kind == "assign"]
-        return bool(values) and all(v is not None and only_placement(ctx, v, keys) for v in values)
+        values = [b.value if b.kind == "assign" else None for b in ctx.file.names.lookup(node)]
+        return node not in seen and bool(values) and all(v is not None and only_placement(ctx, v, keys, seen | {node}) for v in values)
     if isinstance(node, ast.Call) and ctx.dotted(node.func) == "builtins.dict" and not node.args:
         return all(k.arg in keys for k in node.keywords)
     return isinstance(node, ast.Dict) and all(isinstance(k, ast.Constant) and k.value in keys for k in node.keys)

@@ -145,6 +145,8 @@ EXAMPLES = (
     Example("def f(x: torch.Tensor):\n    dev, n = x.device, len(x)\n    return torch.arange(n, device=dev)\n", jax="    n = len(x)\n    return jnp.arange(n)\n"),
     Example("def f(x: torch.Tensor):\n    device = x.device\n    print(device)\n    return torch.zeros(3, device=device)\n", jax="    print(device)\n", why="it is read"),
     Example("def f(device):\n    where = {'device': device}\n    return print(**where)\n"),
+    Example("def f(padding=0):\n    padding = padding\n    for _ in range(3):\n        old = padding\n        padding = old\n    return padding\n", why="names that hold themselves"),
+    Example("def f(n, dd=None):\n    if dd is None:\n        dd = {'device': None}\n    return print(**dd)\n", why="what a caller gives"),
     Example("class Far:\n    def __init__(self, n, device):\n        self.n = device\n\n\ndef f(device):\n    where = {'device': device}\n    return Far(3, **where)\n"),
     Example("def f(n):\n    options = {'n': n, 'dtype': None}\n    return g(**options)\n\n\ndef g(n=1, dtype=None):\n    return n\n"),
 )
