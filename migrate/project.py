@@ -49,8 +49,7 @@ def convert_path(path: str | Path, out_dir: str | Path, target: str = "flax", ro
     Raises FileNotFoundError, and OutputExists where `overwrite` is false and a file is there.
     """
     out = Path(out_dir)
-    planned = _in_parts(Path(path).resolve(), target, roots, jobs) if table is None and Path(path).is_dir() else None
-    planned = planned or plan_path(path, target, roots, table)
+    planned = plan_as_written(path, target, roots, table, jobs)
     written = planned.outputs(out)
     if not overwrite:
         for p in written:
@@ -80,13 +79,21 @@ class Planned:
         return _copied(self.modules, out)
 
 
-def _in_parts(folder: Path, target: str, roots: Sequence[str | Path], jobs: int) -> Planned | None:
+def plan_as_written(
+    path: str | Path, target: str = "flax", roots: Sequence[str | Path] = (), table: Table | None = None, jobs: int = 1, *, plans: bool = False,
+) -> Planned:
+    """What `convert_path` writes, in memory: a folder in parts where that is possible. `plans`: with the plans of edits."""
+    folder = Path(path).resolve()
+    return (_in_parts(folder, target, roots, jobs, plans) if table is None and folder.is_dir() else None) or plan_path(path, target, roots, table)
+
+
+def _in_parts(folder: Path, target: str, roots: Sequence[str | Path], jobs: int, plans: bool) -> Planned | None:
     """A folder that needs nothing from elsewhere, converted part by part."""
     from migrate.port.folder import convert_folder
 
     target_named(target)
     names = {p: _module_name(p, folder) for p in _python_files(folder)}
-    done = convert_folder(folder, names, [Path(r).resolve() for r in roots], _support_name(names.values()), target, jobs)
+    done = convert_folder(folder, names, [Path(r).resolve() for r in roots], _support_name(names.values()), target, jobs, plans)
     return Planned(*done, target, folder) if done is not None else None
 
 

@@ -4,6 +4,7 @@ import ast
 import builtins
 import random
 import symtable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from test_rules import EXAMPLES
 import migrate
 from migrate.pipeline import convert_source, deep
 from migrate.project import convert_path
+from migrate.port import folder
+from migrate.port.parts import divide
 from migrate.review import explain, words
 from migrate.review.compose import compose
 from migrate.review.decisions import ACCEPTED, REJECTED, Decision, Decisions
@@ -328,6 +331,25 @@ def test_a_folder_is_reviewed_as_one_and_written_as_convert_does(tmp_path):
         assert unmarked(data.decode().replace("\r\n", "\n")) == original.decode().replace("\r\n", "\n") and data.count(
             b"\r"
         ) >= original.count(b"\r")
+
+
+def test_a_folder_in_parts_is_reviewed_as_convert_writes_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(folder, "divide", partial(divide, most=10))
+    pkg = tmp_path / "src/pkg"
+    pkg.mkdir(parents=True)
+    (pkg / "__init__.py").write_text("from .net import Net\n")
+    (pkg / "broken.py").write_text("def f(:\n")
+    (pkg / "net.py").write_text(MODEL)
+    body = "import torch\nfrom torch import nn\n\n\nclass Other(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.s = nn.Sequential(nn.Linear(2, 2), nn.ReLU())\n"
+    (pkg / "other.py").write_text(body + "\n    def forward(self, x):\n        return self.s(x)\n")
+    (pkg / "use.py").write_text("from .other import Other\n\n\ndef last(x: Other):\n    return x.s[0]\n")
+    written = set(convert_path(tmp_path / "src", tmp_path / "out").written)
+    review = open_review(tmp_path / "src")
+    assert review.files and len(review.files) == 4, "all but the broken file have pieces"
+    review.session.accept(review.session.pieces)
+    outputs = review.outputs(tmp_path / "out")
+    assert set(outputs) <= written and all(data == path.read_bytes() for path, data in outputs.items())
+    assert {d.code for d in review.loose} >= {"MIG501"}
 
 
 def test_support_holds_what_is_still_used(tmp_path):

@@ -1,7 +1,7 @@
 """Converts one part of a project: what a worker does. Tasks and results are JSON, so that they travel between processes and machines."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +20,23 @@ from migrate.support.extract import attributes_of
 
 Task = dict[str, Any]  # project, search, files: [[path, module]], target, support, facts; earlier: the content of an earlier result
 Result = dict[str, Any]
+Kept = MutableMapping[Path, Conversion]
 
 
-def convert_part(task: Task) -> Result:
-    """The result of a part. A bug of ours in one file leaves that file as it was, and the others are converted without it."""
+def convert_part(task: Task, kept: Kept | None = None) -> Result:
+    """The result of a part. A bug of ours in one file leaves that file as it was, and the others are converted without it.
+
+    `kept` receives the conversions themselves, with their plans, which a result can't carry.
+    """
     try:
-        return deep(lambda: _convert(task))
+        return deep(lambda: _convert(task, kept))
     except (Exception, RecursionError) as e:
         if len(task["files"]) > 1:
-            return joined([convert_part({**task, "files": [f], "earlier": None}) for f in task["files"]])
+            return joined([convert_part({**task, "files": [f], "earlier": None}, kept) for f in task["files"]])
         return failed(task, f"{type(e).__name__}: {e}")
 
 
-def _convert(task: Task) -> Result:
+def _convert(task: Task, kept: Kept | None) -> Result:
     project = Path(task["project"])
     books = {project / p: notebooks.read((project / p).read_bytes()) for p, _ in task["files"] if p.endswith(".ipynb")}
     reach = Reach([project / s for s in task["search"]], texts={p: b.source() for p, b in books.items()}, installed=False)
@@ -64,6 +68,8 @@ def _convert(task: Task) -> Result:
             c = Conversion(
                 reach.bytes(path).decode("utf-8", "replace"), {}, (Diagnostic(1, 1, "MIG502", f"another file is imported as {name}"),)
             )
+        if kept is not None:
+            kept[path] = c
         result["files"][_relative(path, project)] = books[path].result(c) if path in books else _file(c)
     return result
 

@@ -3,7 +3,7 @@
 import ast
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -45,12 +45,16 @@ class Placed:
 
 
 def convert_folder(
-    folder: Path, names: dict[Path, str], roots: Sequence[Path], support: str, target: str, jobs: int
+    folder: Path, names: dict[Path, str], roots: Sequence[Path], support: str, target: str, jobs: int, plans: bool = False
 ) -> tuple[dict[Path, Conversion], dict[str, Placed]] | None:
-    """The conversions by path and the modules by name. None where the folder needs modules from elsewhere: then all is one unit."""
+    """The conversions by path and the modules by name. None where the folder needs modules from elsewhere: then all is one unit.
+
+    `plans`: the conversions keep their plans of edits; all is done in this process.
+    """
+    kept: dict[Path, Conversion] = {}
     paths = {p.relative_to(folder).as_posix(): n for p, n in names.items()}
     found = Layout(dict.fromkeys(paths, ""), paths, {("", n): p for p, n in paths.items()})
-    engine: Engine = Processes(jobs) if jobs > 1 else Here()
+    engine: Engine = Here(kept) if plans else Processes(jobs) if jobs > 1 else Here()
     try:
         with tempfile.TemporaryDirectory(prefix="migrate-") as state, Store(Path(state)).opened() as store:
             looked = scans(folder, found, sorted(paths), engine, None, _silent)
@@ -59,7 +63,7 @@ def convert_folder(
             places = {"": (support, f"{support}.py")}
             plan = Plan(folder, [], found, looked, places, divide(found, looked, paths), Options(target), tool=tool_version(folder))
             convert(plan, engine, store, _silent)
-            return _collected(plan, store)
+            return _collected(plan, store, kept)
     finally:
         engine.close()
 
@@ -74,14 +78,15 @@ def _elsewhere(looked: dict[str, Scan], found: Layout, roots: Sequence[Path]) ->
     return any(folder_of(t) is not None or any((r / t).is_dir() or (r / f"{t}.py").is_file() for r in roots) for t in tops - own)
 
 
-def _collected(plan: Plan, store: Store) -> tuple[dict[Path, Conversion], dict[str, Placed]]:
+def _collected(plan: Plan, store: Store, kept: dict[Path, Conversion]) -> tuple[dict[Path, Conversion], dict[str, Placed]]:
     files: dict[Path, Conversion] = {}
     modules: dict[str, Placed] = {}
     apart = disagreements(plan, store)
     for _, result in results(plan, store):
         for path, f in result["files"].items():
             full = plan.project / path
-            files[full] = _conversion(full, f, apart.get(path, []))
+            c = _conversion(full, f, apart.get(path, []))
+            files[full] = replace(kept[full], diagnostics=c.diagnostics) if full in kept and kept[full].code == c.code else c
             if not any(d.code == "MIG501" for d in files[full].diagnostics):
                 modules[plan.layout.modules[path]] = Placed(plan.layout.modules[path], full)
     return dict(sorted(files.items())), dict(sorted(modules.items()))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.assess.survey import survey
-from migrate.port.convert import convert_part, failed
+from migrate.port.convert import Kept, convert_part, failed
 from migrate.port.scan import Scan, pack, scan
 from migrate.settings import table_for
 from migrate.tables import Table
@@ -13,15 +13,15 @@ from migrate.tables import Table
 Job = dict[str, Any]
 
 
-def work(job: Job) -> dict[str, Any]:
-    """Does a job: a quick look at files, or the conversion of a part."""
+def work(job: Job, kept: Kept | None = None) -> dict[str, Any]:
+    """Does a job: a quick look at files, or the conversion of a part. `kept` receives the conversions."""
     if job["kind"] == "scan":
         table = table_for(job["project"])
         return {"scans": {path: pack(_scan(Path(job["project"], path), module, table)) for path, module in job["files"]}}
     if job["kind"] == "survey":
         table = table_for(job["project"])
         return {"scans": {path: survey(Path(job["project"], path), module, table) for path, module in job["files"]}}
-    return convert_part(job["task"])
+    return convert_part(job["task"], kept)
 
 
 def _scan(path: Path, module: str, table: Table) -> Scan:
@@ -56,10 +56,13 @@ class Here:
     memory = 0
     replaced = 0
 
+    def __init__(self, kept: Kept | None = None) -> None:
+        self.kept = kept
+
     def run(self, jobs: Iterable[Job]) -> Iterator[tuple[int, dict[str, Any]]]:
         """Does the jobs one after the other."""
         for number, job in enumerate(jobs):
-            yield number, work(job)
+            yield number, work(job, self.kept)
 
     def close(self) -> None:
         """Nothing to end."""

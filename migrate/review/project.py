@@ -8,7 +8,7 @@ from pathlib import Path
 
 from migrate.diagnostics import Diagnostic
 from migrate.pipeline import Conversion, deep
-from migrate.project import Planned, plan_path
+from migrate.project import Planned, plan_as_written
 from migrate.review.pieces import FileReview, group, read
 from migrate.review.session import Session
 from migrate.settings import table_for
@@ -59,8 +59,8 @@ def _support_names(text: str, support: str) -> frozenset[str]:
 
 def open_review(path: str | Path, target: str = "flax", roots: Sequence[str | Path] = (), table: Table | None = None) -> Review:
     """Converts in memory and reads the result as pieces. Raises FileNotFoundError."""
+    planned = plan_as_written(path, target, roots, table, plans=True)
     table = table or table_for(path)
-    planned = plan_path(path, target, roots, table)
     support = list(load_support(target).definitions)
     found = {p: deep(lambda p=p, c=c: read(_shown(p, planned.folder), c, support)) for p, c in planned.files.items()}  # type: ignore[misc]
     readings = [r for r in found.values() if r is not None]
