@@ -1,4 +1,7 @@
-"""What jumps where values are off by rounding: a unit that switches on or off, another largest element of a window.
+"""What one run in float32 does not show of its own error.
+
+A sum that cancels to nothing leaves only rounding, of any size up to some: PyTorch in float32 runs again on values that are off by one
+rounding. And what jumps: a unit that switches on or off, another largest element of a window.
 
 A run that is off by +d and one that is off by -d move everything smooth by as much in opposite directions, so that the mean of the two is
 the run itself; what is left of the mean is a jump. A converted model may make any jump that lies within the reach of rounding, and one run
@@ -9,9 +12,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 
 from migrate.check import leaves
+from migrate.check.spool import to_numpy
 from migrate.check.torch_sides import HALF_ULP, Sides
 
 REACH = 16.0  # half units in the last place: what the rounding of weights, inputs and all that is computed of them comes to
@@ -19,20 +24,22 @@ PARTS = 4.0  # a jump found counts as so many roundings, since several are found
 
 
 def widen(sides: Sides, task: Any, values: Any, exact: Any, tensors: Callable[[Any], list[Any]], found: list[Any], pairs: int = 2) -> None:
-    """Adds to `own` of the leaves in `found` what jumps. `exact` is what `task` gave in float64; `tensors` lists its tensors, one for each leaf."""
+    """Adds to `own` of the leaves in `found`. `exact` is what `task` gave in float64; `tensors` lists its tensors, one for each leaf."""
+    middle = tensors(exact)
     for seed in range(pairs):
-        ways = [tensors(sides.only("f64", partial(_off, task, seed, sign), values)[0]) for sign in (1.0, -1.0)]
-        for leaf, middle, up, down in zip(found, tensors(exact), *ways, strict=True):
+        ways = [tensors(sides.only("f64", partial(_off, task, seed, sign * REACH), values)[0]) for sign in (1.0, -1.0)]
+        again = tensors(sides.only("f32", partial(_off, task, seed, 2.0), values)[0])
+        for leaf, here, up, down, other in zip(found, middle, *ways, again, strict=True):
             if leaf is not None:
-                leaf["own"] = max(leaf["own"], _jump(middle, up, down) / PARTS)
+                leaf["own"] = max(leaf["own"], _largest(here, up, down) / PARTS, _largest(here, other))
 
 
-def _off(task: Any, seed: int, sign: float, model: Any, given: Any) -> Any:
-    """`task` with weights, buffers and inputs off in one direction."""
+def _off(task: Any, seed: int, size: float, model: Any, given: Any) -> Any:
+    """`task` with weights, buffers and inputs off by up to so many half units."""
     generator = torch.Generator().manual_seed(seed)
 
     def shifted(v: Any) -> Any:
-        return 1 + sign * REACH * HALF_ULP * (2 * torch.rand(v.shape, generator=generator, dtype=torch.float64) - 1)
+        return (1 + size * HALF_ULP * (2 * torch.rand(v.shape, generator=generator, dtype=torch.float64) - 1)).to(v.dtype)
 
     with torch.no_grad():
         for value in [*model.parameters(), *model.buffers()]:
@@ -41,10 +48,10 @@ def _off(task: Any, seed: int, sign: float, model: Any, given: Any) -> Any:
     return task(model, leaves.rebuild(given, lambda v: v * shifted(v) if isinstance(v, torch.Tensor) and v.is_floating_point() else v))
 
 
-def _jump(middle: Any, up: Any, down: Any) -> float:
-    """The largest difference between the mean of two and their middle."""
-    if not isinstance(middle, torch.Tensor) or not middle.is_floating_point() or not middle.shape == up.shape == down.shape:
+def _largest(middle: Any, *others: Any) -> float:
+    """The largest difference between the others and their middle, summed up with its sign: what is smooth cancels."""
+    here, *there = [to_numpy(v) for v in (middle, *others)]
+    if here.dtype.kind != "f" or any(a.dtype.kind != "f" or a.shape != here.shape for a in there):
         return 0.0
-    gap = (up + down - 2 * middle).abs()
-    gap = gap[torch.isfinite(gap)]
-    return float(gap.max()) if gap.numel() else 0.0
+    gap = np.abs(sum(a.astype(np.float64) for a in there) - len(there) * here)
+    return float(gap.max(initial=0.0, where=np.isfinite(gap)))

@@ -2,18 +2,17 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
-
-import torch
 
 from migrate.check import leaves
 
 
 @dataclass
 class Event:
-    """A module was entered or left. `args` and `kwargs` are in `leaves.encode`'s form (None where they can't be rebuilt)."""
+    """A module was entered or left. `arguments` has the form of `leaves.encode` without its arrays, which are among `values` (None where
+    they can't be rebuilt)."""
 
     at: str  # "enter", "exit"
     module: str
@@ -30,20 +29,14 @@ class Recording:
     calls: Counter[str] = field(default_factory=Counter)
 
 
-def keep(value: Any) -> Any:
-    """A tensor as it is now: code may write into it later."""
-    return value.detach().clone() if isinstance(value, torch.Tensor) else value
-
-
-def flat(value: Any) -> list[tuple[str, Any]]:
-    """Path and value of each leaf, kept."""
-    return [(path, keep(v)) for path, v in leaves.walk(value)]
-
-
 @contextlib.contextmanager
-def recording(model: Any) -> Iterator[Recording]:
-    """Hooks into all submodules; the root counts as a module without a name."""
+def recording(model: Any, keep: Callable[[Any], Any]) -> Iterator[Recording]:
+    """Hooks into all submodules; the root counts as a module without a name. `keep` is called with each value."""
     found = Recording()
+
+    def flat(value: Any) -> list[tuple[str, Any]]:
+        return [(path, keep(v)) for path, v in leaves.walk(value)]
+
     open_calls: list[int] = []
 
     def enter(name: str, args: Any, kwargs: Any) -> None:
@@ -51,7 +44,7 @@ def recording(model: Any) -> Iterator[Recording]:
         found.calls[name] += 1
         open_calls.append(call)
         try:
-            arguments = leaves.encode((args, kwargs), keep)
+            arguments = leaves.encode((args, kwargs), lambda _: None)
         except leaves.Unportable:
             arguments = None
         found.events.append(Event("enter", name, call, flat((args, kwargs)), arguments))

@@ -17,9 +17,10 @@ from migrate.check.child import limit_memory
 from migrate.check.load import UserError, class_place, describe, evaluate, load, locate, source_line
 from migrate.check.perturb import perturb
 from migrate.check.spec import Spec, array, parse
+from migrate.check.spool import dtype_name, to_numpy
 from migrate.check.store import Writer
 from migrate.check.torch_record import recording
-from migrate.check.torch_sides import Sides, convert, dtype_name, record_all, to_numpy
+from migrate.check.torch_sides import Sides, convert, record_all
 from migrate.check.torch_steps import stepped
 from migrate.check.torch_tasks import FunctionModule, gradients, probes, trained, unseen
 from migrate.check.trial import find_inputs
@@ -142,7 +143,7 @@ class Oracle:
             with torch.no_grad():
                 if not full:
                     return [(p, v) for p, v in leaves.walk(model(*args, **kwargs))], []
-                with recording(model) as found:
+                with recording(model, self.sides.spool.keep) as found:
                     output = model(*args, **kwargs)
                 return [(p, v) for p, v in leaves.walk(output)], found.events
 

@@ -12,29 +12,38 @@ import torch
 
 from migrate.check import leaves
 from migrate.check.draws import Draws
+from migrate.check.spool import Spool, dtype_name, to_numpy
 from migrate.check.store import Writer
 from migrate.check.torch_mode import mode
 
 HALF_ULP = 2.0**-24
+PIECE = 1 << 22
+Array = np.ndarray[Any, Any]
 SIDES = ("f32", "f64", "near")
 
 
 class Sides:
-    """The three models. `failed` says why there is no float64 where that is so."""
+    """The three sides of a model. `failed` says why there is no float64 where that is so.
+
+    There is one copy in double precision, which takes the values of the side that runs: `start` has them all, in float32.
+    """
 
     def __init__(self, model: Any, again: Callable[[], Any]) -> None:
         self.models = {"f32": model}
         self.draws = Draws()  # of the run that is going on
+        self.spool = Spool()
         self.failed = ""
-        self.state = {k: v.detach().clone() for k, v in model.state_dict().items() if isinstance(v, torch.Tensor)}
+        self._kept = {"f32": Kept(model)}
+        self.state = {k: v.detach() for k, v in model.state_dict().items() if isinstance(v, torch.Tensor)}
+        self.side = "f32"  # the one that runs
+        self._wide = "f64"  # whose values the copy has
         try:
-            for side in SIDES[1:]:
-                self.models[side] = _double(_copy(model, again, self.state))
-            _nudge(self.models["near"])
+            copied = _double(_copy(model, again, self.state))
+            kept = Kept(copied, self._kept["f32"])
+            self.models |= dict.fromkeys(SIDES[1:], copied)
+            self._kept |= dict.fromkeys(SIDES[1:], kept)
         except Exception as e:
             self.failed = f"{type(e).__name__}: {e}"
-            self.models = {"f32": model}
-        self._kept = {side: Kept(m) for side, m in self.models.items()}
 
     def each(self, task: Callable[[str, Any], Any], values: Any = None) -> tuple[dict[str, Any], list[Any]]:
         """`task(model, values)` on each side, with the state as it was; what each gave, and the draws. A float64 side that fails
@@ -54,6 +63,10 @@ class Sides:
 
     def only(self, side: str, task: Callable[[str, Any], Any], values: Any = None) -> tuple[Any, list[Any]]:
         """`task(model, values)` on one side, and the draws."""
+        self.side = side
+        if side in SIDES[1:] and side != self._wide:
+            self._kept[side].become(side)
+            self._wide = side
         self.restore(side)
         self.draws = Draws()
         try:
@@ -69,23 +82,45 @@ class Sides:
 
 
 class Kept:
-    """The parameters and buffers of a model as they were; what was written to or replaced comes back."""
+    """The parameters and buffers of a model as they were; what was written to or replaced comes back. A copy of the model in double
+    precision has no values of its own: its are those of the `original`, exact or off by rounding."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, original: "Kept | None" = None) -> None:
         places = [(p, k) for m in model.modules() for p in (m._parameters, m._buffers) for k in p if p[k] is not None]
-        self.entries = [(place, key, place[key], place[key].detach().clone()) for place, key in places]
-        self.versions = [tensor._version for _, _, tensor, _ in self.entries]
+        self.entries = [(place, key, place[key]) for place, key in places]
+        self.original = original
+        self.side = "f32" if original is None else "f64"
+        if original is None:
+            once = {id(t): t for _, _, t in self.entries}
+            clones = {k: t.detach().clone() for k, t in once.items()}
+            self.values = [clones[id(t)] for _, _, t in self.entries]
+        elif len(original.values) != len(self.entries):
+            raise ValueError("another one has other parameters")
+        self.versions = [tensor._version for _, _, tensor in self.entries]
+
+    def become(self, side: str) -> None:
+        """Takes the values of a side."""
+        self.side, self.versions = side, [-1] * len(self.versions)
+        self.restore()
 
     def restore(self) -> None:
         """Brings all back. Tensors count how often they were written to, so that untouched parameters cost nothing; batch normalisation
         writes to its buffers without counting."""
-        for i, (place, key, tensor, value) in enumerate(self.entries):
+        for i, (place, key, tensor) in enumerate(self.entries):
             if place.get(key) is not tensor:
                 place[key] = tensor
             if tensor._version != self.versions[i] or not isinstance(tensor, torch.nn.Parameter):
                 with torch.no_grad():
-                    tensor.copy_(value)
-                self.versions[i] = tensor._version
+                    self._fill(tensor, i)
+        self.versions = [tensor._version for _, _, tensor in self.entries]
+
+    def _fill(self, tensor: Any, i: int) -> None:
+        tensor.copy_(self.values[i] if self.original is None else self.original.values[i])
+        if self.side == "near" and tensor.is_floating_point():
+            generator = torch.Generator().manual_seed(7000 + i)
+            flat = tensor.detach().view(-1) if tensor.is_contiguous() else tensor.detach()
+            for part in flat.split(PIECE) if flat.ndim else [flat]:
+                part.mul_(1 + HALF_ULP * (2 * torch.rand(part.shape, generator=generator, dtype=torch.float64) - 1))
 
 
 def _copy(model: Any, again: Callable[[], Any], state: dict[str, Any]) -> Any:
@@ -107,14 +142,6 @@ def _double(model: Any) -> Any:
     return model
 
 
-def _nudge(model: Any) -> None:
-    generator = torch.Generator().manual_seed(7)
-    with torch.no_grad():
-        for value in [*model.parameters(), *model.buffers()]:
-            if value.is_floating_point():
-                value.mul_(1 + HALF_ULP * (2 * torch.rand(value.shape, generator=generator, dtype=value.dtype) - 1))
-
-
 def convert(side: str, values: Any) -> Any:
     """Inputs for a side: copies, in its precision."""
     generator = torch.Generator().manual_seed(8)
@@ -131,25 +158,6 @@ def convert(side: str, values: Any) -> Any:
     return leaves.rebuild(values, one)
 
 
-def to_numpy(value: Any) -> np.ndarray[Any, Any]:
-    """A tensor or number as numpy; half precision as float32."""
-    if not isinstance(value, torch.Tensor):
-        return np.asarray(value)
-    value = value.detach()
-    if value.is_sparse or value.layout != torch.strided:
-        value = value.to_dense()
-    if value.dtype in (torch.bfloat16, torch.float16):
-        value = value.float()
-    return np.asarray(value.resolve_conj().resolve_neg().cpu().numpy())
-
-
-def dtype_name(value: Any) -> str:
-    """The dtype of a tensor or number, without its framework."""
-    if isinstance(value, torch.Tensor):
-        return str(value.dtype).removeprefix("torch.")
-    return {bool: "bool", int: "int64", float: "float32", complex: "complex64"}.get(type(value), str(np.asarray(value).dtype))
-
-
 def record(path: str, sides: dict[str, Any], writer: Writer) -> dict[str, Any]:
     """A leaf for the oracle: where its reference lies, its dtype and shape, and PyTorch's own error."""
     plain = to_numpy(sides["f32"])
@@ -162,23 +170,35 @@ def record(path: str, sides: dict[str, Any], writer: Writer) -> dict[str, Any]:
         if undecided is not None and np.any(undecided):
             entry["undecided"] = writer.add(np.asarray(undecided))
         return entry | {"key": writer.add(plain), "own": 0.0}
-    wide = np.complex128 if plain.dtype.kind == "c" else np.float64
-    reference = plain.astype(wide)
-    if len(others) == 2:
-        exact = others[0].astype(wide)
-        both = np.isfinite(exact) & np.isfinite(reference)
-        measured = [reference, others[1].astype(wide)]
-        entry["own"] = (
-            max((float(np.abs(m - exact, where=both & np.isfinite(m), out=np.zeros(plain.shape)).max()) for m in measured), default=0.0)
-            if plain.size
-            else 0.0
-        )
-        reference = np.where(both, exact, reference)
-    else:
-        entry["own"] = 0.0
-    finite = np.abs(reference[np.isfinite(reference)])
-    entry["largest"] = float(finite.max()) if finite.size else 0.0
-    return entry | {"key": writer.add(reference.astype(np.complex64 if wide is np.complex128 else np.float32))}
+    reference, entry["own"], entry["largest"] = _reference(plain, others if len(others) == 2 else [])
+    return entry | {"key": writer.add(reference)}
+
+
+def _reference(plain: Array, others: list[Array]) -> tuple[Array, float, float]:
+    """The float64 values rounded to float32, how far float32 is from them, and the largest. Piece by piece: tensors may be large."""
+    wide, narrow = (np.complex128, np.complex64) if plain.dtype.kind == "c" else (np.float64, np.float32)
+    found = np.empty(plain.size, narrow)
+    flat = [np.asarray(a).reshape(-1) for a in (plain, *others)]
+    own = largest = 0.0
+    for start in range(0, plain.size, PIECE):
+        piece = slice(start, start + PIECE)
+        here, *there = [a[piece].astype(wide) for a in flat]
+        reference = here
+        if there:
+            exact, near = there
+            both = np.isfinite(exact) & np.isfinite(here)
+            own = max(own, *(_furthest(m, exact, both) for m in (here, near)))
+            reference = np.where(both, exact, here)
+        finite = np.abs(reference[np.isfinite(reference)])
+        largest = max(largest, float(finite.max())) if finite.size else largest
+        with np.errstate(over="ignore"):
+            found[piece] = reference.astype(narrow)
+    return found.reshape(plain.shape), own, largest
+
+
+def _furthest(a: Array, exact: Array, both: Array) -> float:
+    where = both & np.isfinite(a)
+    return float(np.abs(a - exact, where=where, out=np.zeros(a.shape)).max())
 
 
 def record_all(results: dict[str, Sequence[tuple[str, Any]]], writer: Writer) -> list[dict[str, Any]]:

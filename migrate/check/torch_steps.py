@@ -71,7 +71,7 @@ def _run(sides: Sides, values: Any, writer: Writer, name: str, options: dict[str
                 for p in names.values():  # PyTorch leaves a parameter alone that got no gradient, even its decay; optax does not
                     p.grad = torch.zeros_like(p) if p.grad is None else p.grad
                 optimiser.step()
-            state = {k: v.detach().clone() for k, v in model.state_dict().items() if isinstance(v, torch.Tensor)}
+            state = {k: sides.spool.keep(v) for k, v in model.state_dict().items() if isinstance(v, torch.Tensor)}
             return losses, state
 
     results, log = sides.each(task, values)

@@ -1,16 +1,19 @@
 """What else is recorded of the original: submodules on their own, gradients, a pass in train mode."""
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 
 from migrate.check import leaves
 from migrate.check.kinks import widen
 from migrate.check.oracle import cotangent
+from migrate.check.spool import dtype_name, to_numpy
 from migrate.check.store import Reader, Writer
-from migrate.check.torch_sides import Sides, dtype_name, record, record_all
+from migrate.check.torch_sides import Sides, convert, record, record_all
 
 # Small inputs show epsilons, large ones the tails and bounds of activations.
 SCALES = (0.01, 8.0)
@@ -46,27 +49,49 @@ def probes(sides: Sides, events: list[dict[str, Any]], writer: Writer) -> dict[s
     """Each submodule alone, on its first inputs times each scale."""
     writer.flush()
     reader = Reader(writer.folder, writer.files)
-    modules = {side: dict(m.named_modules()) for side, m in sides.models.items()}
-    overrides = {str(s): statistics(sides.state.items(), s) for s in SCALES}
-    found = []
+    modules = dict(sides.models["f32"].named_modules())
     large = is_large(sides.models["f32"])
+    chosen, alike = [], set()
+    for e in events:
+        if "arguments" not in e or type(modules[e["module"]]).__name__.startswith(SKIPPED):
+            continue
+        about = (repr(modules[e["module"]]), str([leaf["shape"] for leaf in e["leaves"]]))
+        if not (large and about in alike) and any(leaf["dtype"].startswith(("float", "bfloat")) for leaf in e["leaves"]):
+            chosen.append(e)
+        alike.add(about)
+    found = []
     for scale in SCALES:
-        alike: set[tuple[str, str]] = set()
-        for e in events:
-            if "arguments" not in e or type(modules["f32"][e["module"]]).__name__.startswith(SKIPPED):
-                continue
-            about = (repr(modules["f32"][e["module"]]), str([leaf["shape"] for leaf in e["leaves"]]))
-            if large and about in alike:
-                continue
-            alike.add(about)
-            given = leaves.decode(e["arguments"], partial(_tensor, reader, scale))
-            if not any(isinstance(v, torch.Tensor) and v.is_floating_point() for _, v in leaves.walk(given)):
-                continue
-            outputs = _alone(sides, modules, e["module"], given, scale, writer)
-            if outputs is not None:
+        results, _ = sides.each(partial(_alone, sides, chosen, scale, partial(_tensor, reader, scale)))
+        for i, e in enumerate(chosen):
+            if (plain := results["f32"][i]) is not None:
+                usable = {s: r[i] for s, r in results.items() if r[i] is not None and len(r[i]) == len(plain)}
+                outputs = record_all(usable, writer)
                 found.append({"module": e["module"], "scale": scale, "arguments": e["arguments"], "outputs": outputs})
+    overrides = {str(s): statistics(sides.state.items(), s) for s in SCALES}
     kept = {s: {k: {"key": writer.add(v.numpy()), "dtype": dtype_name(v)} for k, v in o.items()} for s, o in overrides.items()}
     return {"runs": found, "override": kept}
+
+
+def _alone(sides: Sides, chosen: list[dict[str, Any]], scale: float, read: Any, model: Any, _: Any) -> list[Any]:
+    """The outputs of each submodule, None for one that can't be run so."""
+    side = sides.side
+    modules = dict(model.named_modules())
+    found: list[Any] = []
+    for e in chosen:
+        sides.draws.restart()
+        module = modules[e["module"]]
+        args, kwargs = convert(side, leaves.decode(e["arguments"], read))
+        buffers = dict(module.named_buffers())
+        try:
+            with torch.no_grad():
+                for key, value in statistics(buffers.items(), scale).items():
+                    buffers[key].copy_(value)
+                output = [(path, sides.spool.keep(v)) for path, v in leaves.walk(module(*args, **kwargs))]
+            found.append(None if sides.draws.log else output)
+        except Exception:
+            found.append(None)
+        sides.restore(side)
+    return found
 
 
 def _tensor(reader: Reader, scale: float, entry: dict[str, Any]) -> Any:
@@ -77,35 +102,11 @@ def _tensor(reader: Reader, scale: float, entry: dict[str, Any]) -> Any:
     return value * scale if value.is_floating_point() else value
 
 
-def _alone(sides: Sides, modules: Any, name: str, given: Any, scale: float, writer: Writer) -> Any:
-    """The outputs of one submodule, or None where it can't be run so."""
-
-    def task(model: Any, values: Any) -> Any:
-        side = next(s for s, m in sides.models.items() if m is model)
-        buffers = dict(modules[side][name].named_buffers())
-        args, kwargs = values
-        with torch.no_grad():
-            for key, value in statistics(buffers.items(), scale).items():
-                buffers[key].copy_(value)
-            return list(leaves.walk(modules[side][name](*args, **kwargs)))
-
-    try:
-        results, log = sides.each(task, given)
-    except Exception:
-        return None
-    return None if log else record_all(results, writer)
-
-
 def gradients(sides: Sides, values: Any, writer: Writer) -> dict[str, Any] | None:
     """Gradients of parameters and of floating inputs, or None where the outputs do not depend on them differentiably."""
 
     def task(model: Any, given: Any) -> Any:
-        names = dict(model.named_parameters(remove_duplicate=False))
-        asked = {id(p): p.requires_grad for p in names.values()}
-        for p in names.values():
-            p.grad = None
-            if p.is_floating_point():
-                p.requires_grad_(True)
+        names = {n: p for n, p in model.named_parameters(remove_duplicate=False) if p.is_floating_point()}
         inputs = []
 
         def track(v: Any) -> Any:
@@ -116,16 +117,10 @@ def gradients(sides: Sides, values: Any, writer: Writer) -> dict[str, Any] | Non
             return v
 
         args, kwargs = leaves.rebuild(given, track)
-        try:
+        with streamed(names.values(), sides.spool.keep) as found:
             weighted(model(*args, **kwargs)).backward()
-            return (
-                {n: p.grad.clone() if p.grad is not None else torch.zeros_like(p) for n, p in names.items() if p.is_floating_point()},
-                [None if x is None else x.grad.clone() if x.grad is not None else torch.zeros_like(x) for x in inputs],
-            )
-        finally:
-            for p in names.values():
-                p.grad = None
-                p.requires_grad_(asked[id(p)])
+            by_name = {n: found[id(p)] if id(p) in found else torch.zeros_like(p) for n, p in names.items()}
+        return by_name, [None if x is None else x.grad.clone() if x.grad is not None else torch.zeros_like(x) for x in inputs]
 
     try:
         results, log = sides.each(task, values)
@@ -138,6 +133,32 @@ def gradients(sides: Sides, values: Any, writer: Writer) -> dict[str, Any] | Non
     if "f64" in results and not is_large(sides.models["f32"]):
         widen(sides, task, values, results["f64"], lambda r: [*r[0].values(), *r[1]], [*parameters.values(), *inputs])
     return {"skipped": "", "parameters": parameters, "inputs": inputs, "draws": log}
+
+
+@contextlib.contextmanager
+def streamed(parameters: Iterable[Any], keep: Any) -> Iterator[dict[int, Any]]:
+    """Inside, each gradient is given to `keep` as it is finished, so that they are never all in memory."""
+    found: dict[int, Any] = {}
+    once = {id(p): p for p in parameters}
+    asked = {i: p.requires_grad for i, p in once.items()}
+
+    def finished(p: Any) -> None:
+        before = found.get(id(p))
+        found[id(p)] = keep(p.grad if before is None else p.grad + torch.from_numpy(np.array(to_numpy(before))).to(p.dtype))
+        p.grad = None
+
+    for p in once.values():
+        p.grad = None
+        p.requires_grad_(True)
+    handles = [p.register_post_accumulate_grad_hook(finished) for p in once.values()]
+    try:
+        yield found
+    finally:
+        for h in handles:
+            h.remove()
+        for i, p in once.items():
+            p.grad = None
+            p.requires_grad_(asked[i])
 
 
 def weighted(output: Any) -> Any:
@@ -165,9 +186,9 @@ def trained(sides: Sides, values: Any, writer: Writer) -> dict[str, Any]:
         model.train()
         try:
             with torch.no_grad():
-                output = [(p, v.clone() if isinstance(v, torch.Tensor) else v) for p, v in leaves.walk(model(*args, **kwargs))]
+                output = [(p, sides.spool.keep(v)) for p, v in leaves.walk(model(*args, **kwargs))]
             names = {n for n, _ in model.named_parameters(remove_duplicate=False)}
-            return output, {k: v.clone() for k, v in model.state_dict().items() if isinstance(v, torch.Tensor) and k not in names}
+            return output, {k: sides.spool.keep(v) for k, v in model.state_dict().items() if isinstance(v, torch.Tensor) and k not in names}
         finally:
             model.eval()
 
