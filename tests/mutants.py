@@ -20,13 +20,15 @@ from migrate import tables
 
 @dataclass(frozen=True)
 class Mutant:
-    """A changed pair of texts; `what` names the change in one line, `definition` the function or class it is in ("" for a row's)."""
+    """A changed pair of texts; `what` names the change in one line, `definition` the function or class it is in ("" for a row's).
+    `same` says why it changes nothing, where that is clear beforehand."""
 
     what: str
     code: str
     support: str
     definition: str = ""
     state: dict[str, Any] = field(default_factory=dict, hash=False)
+    same: str = ""
 
 
 COMPARE = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
@@ -138,6 +140,8 @@ def left_out(code: str, lines: set[int]) -> Iterator[tuple[str, str, str]]:
     tree = ast.parse(code)
     for top in (t for t in tree.body if isinstance(t, ast.ClassDef)):
         for parent in ast.walk(top):
+            if isinstance(parent, ast.Expr):  # a call whose result nobody uses makes the model: `append`
+                continue
             for name, value in ast.iter_fields(parent):
                 for i, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
                     if getattr(child, "lineno", 0) not in lines:
@@ -184,6 +188,7 @@ def of_rows(source: str) -> Iterator[Mutant]:
     for row, family, i in used_variants(source):
         variants = row.variants[family]
         fewer = (*variants[:i], *variants[i + 1 :])
+        general = any(v.to and not v.when for v in variants[i + 1 :])
         trials = [(f"{row.torch}: without its variant {i} (`{variants[i].to[:50]}`)", fewer)]
         for pin in sorted(variants[i].pin):
             changed = dataclasses.replace(variants[i], pin=variants[i].pin - {pin})
@@ -197,7 +202,10 @@ def of_rows(source: str) -> Iterator[Mutant]:
             except Exception:
                 continue
             if made.code != plain.code and not any(d.severity == "error" for d in made.diagnostics):
-                yield Mutant(what, made.code, "".join(made.support.values()))
+                support = "".join(made.support.values())
+                own = general or row.support and f"class {row.support}(" in support and f"class {row.support}(" not in "".join(plain.support.values())
+                reason = "the next choice is for any arguments, and tested to compute the same" if own and what == trials[0][0] else ""
+                yield Mutant(what, made.code, support, same=reason)
 
 
 def of_state(source: str) -> Iterator[Mutant]:

@@ -133,7 +133,7 @@ def run(cases, sample, seed=0, show=print):
                 verdict = bench.judge(mutant)
                 stage = next((s.name for s in verdict.stages if s.status == "failed"), "")
                 wrong = bench.misplaced(mutant, verdict)
-                outcome = "survived" if verdict.ok else "misplaced" if wrong else "caught"
+                outcome = "known" if verdict.ok and mutant.same else "survived" if verdict.ok else "misplaced" if wrong else "caught"
                 counts[outcome] += 1
                 if outcome in ("survived", "misplaced"):
                     left.append((case, mutant.what, wrong))

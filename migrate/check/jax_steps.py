@@ -24,7 +24,7 @@ def steps(tasks: Tasks) -> str | None:
         tasks.model.set_training(True)
         try:
             losses, log = tasks.model.train_steps(args, kwargs, optimiser(name, run["options"]), run["steps"])
-            after = tasks.model.variables()
+            after = tasks.variables()
         finally:
             tasks.model.set_training(False)
         same_draws(run["draws"], log)
@@ -71,12 +71,11 @@ def descend(gradients: Any, params: Any, rest: Any, optimiser: Any, count: int) 
 def _state(tasks: Tasks, optimiser: str, run: dict[str, Any], after: Any) -> list[str]:
     from migrate.check.compare import difference
 
-    expected = tasks.loaded(lambda: {v[0]: v for v in tasks.model.variables()}, {n: tasks.array(v) for n, v in run["state"].items()})
     problems = []
-    for path, names, value in after:
+    for path, names, value in tasks.expected(tasks.variables, run["state"]):
         known = [run["state"][n] for n in names if n in run["state"]]
         if known:
-            d = difference(np.asarray(value), np.asarray(expected[path][2]), known[0]["dtype"], max(k["own"] for k in known))
+            d = difference(np.asarray(after[path][1]), np.asarray(value), known[0]["dtype"], max(k["own"] for k in known))
             tasks.result["compared"] += 1
             tasks.result["state"].append(tensor_entry(f"{path} after {optimiser}", d, known[0]))
             problems += [f"{path}: {d.reason}"] if d.reason else []

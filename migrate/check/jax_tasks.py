@@ -1,5 +1,6 @@
 """The stages of the JAX side that compare: each takes the converted model, and the oracle for what PyTorch gave."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from migrate.check.compare import FACTOR, Difference, difference, kind
 from migrate.check.draws import Draws, same_draws
 from migrate.check.jax_draws import shared
 from migrate.check.jax_run import Outcome, Runner
+from migrate.check.lazy import Lazy, parts
 from migrate.check.stages import Skipped, StageError
 from migrate.check.store import Reader
 from migrate.check.tree import Tree
@@ -26,7 +28,7 @@ class Tasks:
         self.content = content
         self.reader = Reader(folder, content["files"])
         self.result = result
-        self.state = {k: self.array(v) for k, v in content["state"].items()}
+        self.state = Lazy(content["state"], self.array)
         self.runner = Runner(model)
         self.outcomes: dict[str, Outcome] = {}
 
@@ -103,9 +105,8 @@ class Tasks:
         with shared(draws):
             by_param, by_input = self.model.gradients(args, kwargs)
         same_draws(want["draws"], draws.log)
-        expected = self.loaded(lambda: self.model.parameters(), {n: self.array(v) for n, v in want["parameters"].items()})
         problems = []
-        for path, (names, value) in expected.items():
+        for path, names, value in self.expected(self.model.parameters, want["parameters"]):
             known = [want["parameters"][n] for n in names if n in want["parameters"]]
             if known:
                 d = difference(np.asarray(by_param[path]), np.asarray(value), known[0]["dtype"], max(k["own"] for k in known))
@@ -128,7 +129,7 @@ class Tasks:
         self.model.set_training(True)
         try:
             outcome = self.runner.run(self.decode(self.content["runs"][0]["inputs"]), record=False)
-            after = self.model.variables()
+            after = self.variables()
         finally:
             self.model.set_training(False)
         same_draws(want["draws"], outcome.log)
@@ -138,11 +139,10 @@ class Tasks:
         for (path, value), leaf in zip(got, want["outputs"], strict=True):
             if reason := _unlike(value, leaf) or self.compare(value, leaf).reason:
                 raise StageError(f"in train mode: {_at(path)}{reason}")
-        expected = self.loaded(lambda: {v[0]: v for v in self.model.variables()}, {n: self.array(v) for n, v in want["state"].items()})
-        for path, names, value in after:
+        for path, names, value in self.expected(self.variables, want["state"]):
             known = [want["state"][n] for n in names if n in want["state"]]
             if known:
-                d = difference(np.asarray(value), np.asarray(expected[path][2]), known[0]["dtype"], max(k["own"] for k in known))
+                d = difference(np.asarray(after[path][1]), np.asarray(value), known[0]["dtype"], max(k["own"] for k in known))
                 self.result["state"].append(tensor_entry(path, d, known[0]))
                 if d.reason:
                     raise StageError(f"{path} after a pass in train mode: {d.reason}")
@@ -189,15 +189,22 @@ class Tasks:
         if self.state:
             self.model.load(self.state)
 
-    def loaded(self, read: Any, values: dict[str, Any]) -> Any:
-        """What `read` gives while `values` are loaded in place of the state: the loader puts them into the model's own layout."""
+    def variables(self) -> dict[str, tuple[Any, Any]]:
+        """PyTorch's names and value of each leaf, by path."""
+        return {path: (names, value) for path, names, value in self.model.variables()}
+
+    def expected(self, read: Any, entries: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+        """Path, names and value of what `read` gives while the arrays of `entries` are loaded in place of the state: the loader puts them
+        into the model's own layout. Of large models a part at a time."""
         if not self.state:
-            return read()
-        self.model.load(self.state | values)
-        try:
-            return read()
-        finally:
-            self.reload()
+            yield from ((path, names, value) for path, (names, value) in read().items())
+            return
+        for part in parts(read(), entries):
+            chosen = self.state.where(part) if part else self.state
+            self.model.load(chosen.with_(entries))
+            found = {path: pair for path, pair in read().items() if not part or set(pair[0]) & part}
+            self.model.load(chosen)
+            yield from ((path, names, value) for path, (names, value) in found.items())
 
     def _gradient(self, name: str, d: Difference, leaf: dict[str, Any]) -> list[str]:
         self.result["compared"] += 1

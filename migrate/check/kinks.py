@@ -53,5 +53,6 @@ def _largest(middle: Any, *others: Any) -> float:
     here, *there = [to_numpy(v) for v in (middle, *others)]
     if here.dtype.kind != "f" or any(a.dtype.kind != "f" or a.shape != here.shape for a in there):
         return 0.0
-    gap = np.abs(sum(a.astype(np.float64) for a in there) - len(there) * here)
+    with np.errstate(invalid="ignore"):  # infinity less infinity
+        gap = np.abs(sum(a.astype(np.float64) for a in there) - len(there) * here.astype(np.float64))
     return float(gap.max(initial=0.0, where=np.isfinite(gap)))

@@ -198,7 +198,7 @@ def _reference(plain: Array, others: list[Array]) -> tuple[Array, float, float]:
 
 def _furthest(a: Array, exact: Array, both: Array) -> float:
     where = both & np.isfinite(a)
-    return float(np.abs(a - exact, where=where, out=np.zeros(a.shape)).max())
+    return float(np.abs(np.subtract(a, exact, where=where, out=np.zeros(a.shape, exact.dtype))).max())
 
 
 def record_all(results: dict[str, Sequence[tuple[str, Any]]], writer: Writer) -> list[dict[str, Any]]:

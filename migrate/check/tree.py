@@ -89,9 +89,9 @@ class Tree:
         rows = {r["module"]: r for r in result["rows"]}
         message = ""
         for scale, group in _by_scale(probes["runs"]).items():
-            override = {k: self.tasks.jax_array(v) for k, v in probes["override"].get(str(scale), {}).items()}
+            override = probes["override"].get(str(scale), {})
             if override:
-                self.tasks.model.load(self.tasks.state | override)
+                self.tasks.model.load(self.tasks.state.with_(override))
             group = [p for p in group if p["module"] in rows and rows[p["module"]]["verdict"] == "same"]
             given = [(p["module"], self.tasks.decode(p["arguments"], scale)) for p in group]
             for p, got in zip(group, self.tasks.runner.alone(given), strict=True):
