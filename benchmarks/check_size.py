@@ -4,7 +4,6 @@ usage: check_size.py [resnet50] [gpt2] [--fast]
 """
 
 import os
-import resource
 import sys
 import tempfile
 import time
@@ -26,7 +25,7 @@ def measure(name, stages):
 
     def watched(module, *args):
         result = run(module, *args)
-        peaks.append(f"{module.rpartition('.')[2]} {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20:.2f} GiB")
+        peaks.append(f"{module.rpartition('.')[2]} {result['peak'] / 2**30:.2f} GiB")
         return result
 
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,7 @@
 """Makes `jax.random` give the draws that both sides share."""
 
 import contextlib
+import math
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -32,13 +33,21 @@ def _shape(shape: Any) -> tuple[int, ...]:
     return (int(shape),) if isinstance(shape, int | np.integer) else tuple(int(s) for s in shape)
 
 
+class Quick(Draws):
+    """Numbers that are soon replaced: a few thousand, over and over."""
+
+    def next(self, kind: str, shape: tuple[int, ...]) -> Any:
+        """See Draws."""
+        few = super().next(kind, (min(4096, math.prod(shape)),))
+        return np.resize(few.astype(np.float32), shape)
+
+
 @contextlib.contextmanager
 def quick_start() -> Iterator[None]:
     """Inside, initial values come from numpy: they are about to be replaced, and compiling each initialiser takes long."""
     import jax._src.nn.initializers as initializers  # where the module is elsewhere, building is slow but right
 
-    draws = Draws()
-    with shared(draws):
+    with shared(Quick()):
         proxy = SimpleNamespace(**{n: getattr(jax.random, n) for n in dir(jax.random) if not n.startswith("_")})
         with mock.patch.object(initializers, "random", proxy, create=True):
             yield

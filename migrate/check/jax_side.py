@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.check import oracle
-from migrate.check.child import limit_memory
+from migrate.check.child import limit_memory, peak_memory
 from migrate.check.load import UserError, describe, evaluate, load, locate, source_line
 from migrate.check.stages import Skipped, StageError
 
@@ -157,7 +157,7 @@ def main() -> None:
     """Runs the job of the command line."""
     job = json.loads(Path(sys.argv[1]).read_text())
     result = check(job)
-    Path(job["out"], "result.json").write_text(json.dumps(result))
+    Path(job["out"], "result.json").write_text(json.dumps(result | {"peak": peak_memory()}))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import torch
 
 from migrate.check import leaves
 from migrate.check.spool import to_numpy
-from migrate.check.torch_sides import HALF_ULP, Sides
+from migrate.check.torch_sides import Sides, near_one
 
 REACH = 16.0  # half units in the last place: what the rounding of weights, inputs and all that is computed of them comes to
 PARTS = 4.0  # a jump found counts as so many roundings, since several are found at once
@@ -36,10 +36,10 @@ def widen(sides: Sides, task: Any, values: Any, exact: Any, tensors: Callable[[A
 
 def _off(task: Any, seed: int, size: float, model: Any, given: Any) -> Any:
     """`task` with weights, buffers and inputs off by up to so many half units."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = np.random.default_rng(seed)
 
     def shifted(v: Any) -> Any:
-        return (1 + size * HALF_ULP * (2 * torch.rand(v.shape, generator=generator, dtype=torch.float64) - 1)).to(v.dtype)
+        return near_one(v.shape, generator, size).to(v.dtype)
 
     with torch.no_grad():
         for value in [*model.parameters(), *model.buffers()]:

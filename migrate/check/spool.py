@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-SMALL = 1 << 20  # bytes that may stay in memory
+SMALL = 1 << 17  # bytes that may stay in memory
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Spooled:
 
     def read(self) -> np.ndarray[Any, Any]:
         """Its values, read as they are looked at."""
-        return np.memmap(self.file, self.kept_as, "r", self.offset, self.shape)
+        return np.memmap(self.file, self.kept_as, "c", self.offset, self.shape)
 
 
 class Spool:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from migrate.check import leaves, oracle
-from migrate.check.child import limit_memory
+from migrate.check.child import limit_memory, peak_memory
 from migrate.check.load import UserError, class_place, describe, evaluate, load, locate, source_line
 from migrate.check.perturb import perturb
 from migrate.check.spec import Spec, array, parse
@@ -287,7 +287,7 @@ def main() -> None:
     except (Exception, SystemExit) as e:
         file, line = locate(e, job_folders(job))
         outcome = {"ok": False, "message": describe(e), "file": file, "line": line, "source": source_line(file, line)}
-    (folder / "result.json").write_text(json.dumps(outcome))
+    (folder / "result.json").write_text(json.dumps(outcome | {"peak": peak_memory()}))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ class Sides:
         self.draws = Draws()  # of the run that is going on
         self.spool = Spool()
         self.failed = ""
-        self._kept = {"f32": Kept(model)}
+        self._kept = {"f32": Kept(model, keep=self.spool.keep)}
         self.state = {k: v.detach() for k, v in model.state_dict().items() if isinstance(v, torch.Tensor)}
         self.side = "f32"  # the one that runs
         self._wide = "f64"  # whose values the copy has
@@ -85,14 +85,14 @@ class Kept:
     """The parameters and buffers of a model as they were; what was written to or replaced comes back. A copy of the model in double
     precision has no values of its own: its are those of the `original`, exact or off by rounding."""
 
-    def __init__(self, model: Any, original: "Kept | None" = None) -> None:
+    def __init__(self, model: Any, original: "Kept | None" = None, keep: Any = None) -> None:
         places = [(p, k) for m in model.modules() for p in (m._parameters, m._buffers) for k in p if p[k] is not None]
         self.entries = [(place, key, place[key]) for place, key in places]
         self.original = original
         self.side = "f32" if original is None else "f64"
         if original is None:
             once = {id(t): t for _, _, t in self.entries}
-            clones = {k: t.detach().clone() for k, t in once.items()}
+            clones = {k: keep(t) for k, t in once.items()}
             self.values = [clones[id(t)] for _, _, t in self.entries]
         elif len(original.values) != len(self.entries):
             raise ValueError("another one has other parameters")
@@ -115,12 +115,13 @@ class Kept:
         self.versions = [tensor._version for _, _, tensor in self.entries]
 
     def _fill(self, tensor: Any, i: int) -> None:
-        tensor.copy_(self.values[i] if self.original is None else self.original.values[i])
+        value = (self.original or self).values[i]
+        tensor.copy_(value if isinstance(value, torch.Tensor) else torch.from_numpy(value.read()))
         if self.side == "near" and tensor.is_floating_point():
-            generator = torch.Generator().manual_seed(7000 + i)
+            generator = np.random.default_rng(7000 + i)
             flat = tensor.detach().view(-1) if tensor.is_contiguous() else tensor.detach()
             for part in flat.split(PIECE) if flat.ndim else [flat]:
-                part.mul_(1 + HALF_ULP * (2 * torch.rand(part.shape, generator=generator, dtype=torch.float64) - 1))
+                part.mul_(near_one(part.shape, generator))
 
 
 def _copy(model: Any, again: Callable[[], Any], state: dict[str, Any]) -> Any:
@@ -142,9 +143,15 @@ def _double(model: Any) -> Any:
     return model
 
 
+def near_one(shape: Any, generator: Any, size: float = 1.0) -> Any:
+    """Factors that are off one by up to `size` half units in the last place of float32. From numpy: random numbers of PyTorch's are replaced
+    while a model runs."""
+    return torch.from_numpy(np.asarray(1 + size * HALF_ULP * (2 * generator.random(tuple(shape)) - 1)))
+
+
 def convert(side: str, values: Any) -> Any:
     """Inputs for a side: copies, in its precision."""
-    generator = torch.Generator().manual_seed(8)
+    generator = np.random.default_rng(8)
 
     def one(v: Any) -> Any:
         if not isinstance(v, torch.Tensor):
@@ -153,7 +160,7 @@ def convert(side: str, values: Any) -> Any:
         if side == "f32" or not (v.is_floating_point() or v.is_complex()):
             return v
         v = v.to(torch.complex128 if v.is_complex() else torch.float64)
-        return v if side == "f64" else v * (1 + HALF_ULP * (2 * torch.rand(v.shape, generator=generator, dtype=torch.float64) - 1))
+        return v if side == "f64" else v * near_one(v.shape, generator)
 
     return leaves.rebuild(values, one)
 
