@@ -147,6 +147,10 @@ def visit_expr(ctx: Context, node: ast.Expr) -> None:
             ctx.report("MIG201", node, "a hook on state dicts is left out: names of older checkpoints must be changed before they are loaded")
             remove_statement(ctx, node, RULE)
             return
+        if isinstance(node.value.func, ast.Attribute) and node.value.func.attr == "requires_grad_" and ctx.kind(node.value.func.value).is_tensor:
+            _warn_module(ctx, node.value)
+            remove_statement(ctx, node, RULE)
+            return
         if name in STATEMENTS or name in ctx.unit.boundary.noise or name.startswith(FLAGS) or _logs(ctx, node.value):
             remove_statement(ctx, node, RULE)
 
@@ -233,6 +237,7 @@ EXAMPLES = (
     Example("def f():\n    torch.manual_seed(0)\n", jax="def f():\n    pass\n", why="a body is not left empty"),
     Example("def f(net: nn.Module):\n    net.to('cuda')\n    return torch.compile(net.cpu())\n", jax="    return net\n"),
     Example("def f(net: nn.Module):\n    net.requires_grad_(False)\n    return net\n", "def f(net: nnx.Module):\n    return net\n", "def f(net: Module):\n    return net\n", reported="MIG201"),
+    Example("def f(net: nn.Module):\n    for p in net.parameters():\n        p.requires_grad_(False)\n", jax="    for p in parameters(net):\n        pass\n", reported="MIG201"),
     Example("def f(net: nn.Module):\n    return net.to(torch.float16)\n", refused="MIG306"),
     Example("class Net(nn.Module):\n    @torch.jit.export\n    def other(self, x):\n        return x\n", jax="    def other(self, x):\n        return x\n"),
     Example("class Net(nn.Module):\n    def training_step(self, batch):\n        loss = batch.mean()\n        self.log('loss', loss)\n        return loss\n", jax="        loss = jnp.mean(batch)\n        return loss\n"),

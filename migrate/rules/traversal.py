@@ -34,7 +34,7 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         name, stream = ctx.name("start_anew"), _stream(ctx, node)
         ctx.edit(node, lambda e: Piece(f"{name}({ctx.self_of(node)}{stream})"), RULE, why=func.attr)
         return
-    only_module = kind.is_unknown and func.attr in UNIQUE and func.attr not in ctx.inf.method_names() and ctx.resolve(func) is None
+    only_module = kind.is_unknown and (func.attr in UNIQUE or _of_part(ctx, node, func)) and func.attr not in ctx.inf.method_names() and ctx.resolve(func) is None
     if kind.tag != "module" and not only_module or isinstance(kind.ref, ClassInfo) and kind.ref.method(func.attr) is not None:
         return
     if func.attr in WALKS and func.attr in ctx.support:
@@ -58,6 +58,13 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         ctx.edit(node, lambda e: Piece(f"{name}({e.piece(func.value).text}{stream})"), RULE, why=func.attr)
     elif func.attr in TRANSPARENT | HOOKS:
         ctx.refuse("MIG306", node, "PyTorch's machinery around modules has no counterpart here")
+
+
+def _of_part(ctx: Context, node: ast.Call, func: ast.Attribute) -> bool:
+    """`self.net.parameters()`, `net.children()` in a module: what it is given and walks over is a module."""
+    owner = ctx.class_of(node)
+    part = isinstance(func.value, ast.Name) or isinstance(func.value, ast.Attribute) and ctx.is_self(func.value.value)
+    return func.attr in WALKS and not node.args and not node.keywords and part and owner is not None and owner.is_module
 
 
 def _stream(ctx: Context, node: ast.Call) -> str:
@@ -171,6 +178,10 @@ EXAMPLES = (
         "        start_anew(self, rngs=self.rngs)\n", "        start_anew(self)\n", why="of the layer that it derives from",
     ),
     Example("class Low(nn.Linear):\n    def reset_parameters(self):\n        nn.Linear.reset_parameters(self)\n", "        start_anew(self, rngs=self.rngs)\n", "        start_anew(self)\n"),
+    Example(
+        "class Copy(nn.Module):\n    def __init__(self, net):\n        super().__init__()\n        self.net = net\n        self.n = sum(p.numel() for p in self.net.parameters())\n", jax="        self.n = sum(p.size for p in parameters(self.net))\n", why="a module that is given",
+    ),
+    Example("class Other:\n    def __init__(self, net):\n        self.n = list(net.parameters())\n", why="it may be anything"),
     Example(f"{HEAD}        self.a.reset_parameters()\n", "        reset_parameters(self.a, rngs=rngs)\n", "        reset_parameters(self.a)\n", why="a layer starts anew"),
     Example(f"{HEAD}        self.n = len(self.state_dict())\n", "        self.n = len(state_dict(self))\n", ),
     Example(f"{HEAD}\n    def load(self, state):\n        self.load_state_dict(state, strict=False)\n", "        load_state_dict(self, state, strict=False)\n"),
