@@ -51,6 +51,9 @@ def run(inf: Inference, frame: Frame, s: ast.stmt) -> None:
             for h in s.handlers:
                 run_body(inf, frame, h.body)
             run_body(inf, frame, s.orelse + s.finalbody)
+        case ast.Assert(test=ast.Call()):
+            evaluate(inf, frame, s.test)
+            narrow(inf, frame, s.test, True)
         case ast.Return():
             _return(inf, frame, s)
         case ast.FunctionDef() | ast.AsyncFunctionDef():
@@ -190,7 +193,8 @@ def narrow(inf: Inference, frame: Frame, test: ast.expr, holds: bool) -> None:
                         kind = Kind("module", ref=refs(kind) | refs(k)) if refs(kind) and refs(k) else Kind("module")
                     else:
                         kind = join(kind, k)
-                frame.env[name] = kind
+                old = frame.lookup(name)
+                frame.env[name] = kind if old is None or not (old.is_tensor and kind == TENSOR) else old.but(optional=False, sure=True)
         case ast.Call(args=[ast.Name(id=name)], func=func) if holds and inf.resolve(frame.file, func) == "torch.is_tensor":
             frame.env[name] = TENSOR
 

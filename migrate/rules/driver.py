@@ -21,6 +21,7 @@ from migrate.rules import (
     modules,
     noise,
     operators,
+    optimizers,
     optional,
     partials,
     picking,
@@ -50,7 +51,7 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.Dict: (placement.visit_dict,),
     ast.Compare: (lookups.visit_compare,),
     ast.Expr: (noise.visit_expr, hyperparameters.visit_expr),
-    ast.Assign: (modules.visit_assign, optional.visit_assign, noise.visit_assign, traversal.visit_assign, inplace.visit_assign, containers.visit_assign, tying.visit_assign, state.visit_assign, static.visit_assign, wrappers.visit_assign),
+    ast.Assign: (modules.visit_assign, optimizers.visit_assign, optional.visit_assign, noise.visit_assign, traversal.visit_assign, inplace.visit_assign, containers.visit_assign, tying.visit_assign, state.visit_assign, static.visit_assign, wrappers.visit_assign),
     ast.AnnAssign: (static.visit_annassign,),
     ast.AugAssign: (inplace.visit_augmented,),
     ast.Call: (

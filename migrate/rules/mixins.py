@@ -1,6 +1,6 @@
 """Bases that only store PyTorch models on a hub go, and metaclasses: they build their objects in a way that the target's modules do not know.
 
-Converted: `class Net(nn.Module, PyTorchModelHubMixin, tags=["a"])`, `super().__new__(cls, *args, **kwargs)` of a module.
+Converted: `class Net(nn.Module, PyTorchModelHubMixin, tags=["a"])`, `super().__new__(cls, *args, **kwargs)` of a module, a module whose `__new__` gives one of another class.
 Unchanged: any other base, `__new__` of a class that is no module.
 """
 import ast
@@ -8,7 +8,7 @@ import ast
 from migrate.context import Context
 from migrate.edits import Piece
 from migrate.rules.example import Example
-from migrate.source.modules import ClassInfo
+from migrate.source.modules import ClassInfo, FunctionInfo
 
 RULE = "mixins"
 ABSTRACT = ("abc.ABCMeta",)
@@ -27,6 +27,9 @@ def visit_class(ctx: Context, node: ast.ClassDef) -> None:
             ctx.edit(b, lambda e: Piece("object"), RULE, why="hub")
     info = ctx.file.by_node.get(node)
     is_module = isinstance(info, ClassInfo) and info.is_module
+    if isinstance(info, ClassInfo) and is_module and "MadeByNew" in ctx.support and (new := info.methods.get("__new__")) is not None and _gives_another(new):
+        last = max(ctx.source.end(a) for a in node.bases)
+        ctx.plan.insert(last, f", metaclass={ctx.name('MadeByNew')}", RULE)
     for k in node.keywords:
         metaclass = k.arg == "metaclass" and is_module and ctx.dotted(k.value) not in ABSTRACT
         if metaclass:
@@ -43,9 +46,17 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     if not (isinstance(func, ast.Attribute) and func.attr == "__new__" and isinstance(func.value, ast.Call) and node.args) or owner is None or not owner.is_module or ctx.owned(node):
         return
     above = [c for c in owner.mro() if c is not owner]
-    if len(node.args) + len(node.keywords) > 1 and not any("__new__" in c.methods for c in above) and not _foreign(owner):
+    if ctx.dotted(func.value.func) == "builtins.super" and not any("__new__" in c.methods for c in above) and not _foreign(owner):
         first = node.args[0]
         ctx.edit(node, lambda e: Piece(f"{e.render(func)}({e.piece(first).text})"), RULE, why="__new__")
+
+
+def _gives_another(new: FunctionInfo) -> bool:
+    """Whether a `__new__` may give something else than a new object of its class: Python leaves that as it is, Flax calls its constructor again."""
+    given = [s.value for s in ast.walk(new.node) if isinstance(s, ast.Return)]
+    made = {t.id: s.value for s in ast.walk(new.node) if isinstance(s, ast.Assign) for t in s.targets if isinstance(t, ast.Name)}
+    values = [made.get(v.id, v) if isinstance(v, ast.Name) else v for v in given]
+    return not all(isinstance(v, ast.Call) and isinstance(v.func, ast.Attribute) and v.func.attr == "__new__" for v in values)
 
 
 def _foreign(owner: ClassInfo) -> bool:
@@ -61,6 +72,11 @@ EXAMPLES = (
     ),
     Example("class Net(nn.Module):\n    def __new__(cls, *args, **kwargs):\n        return super().__new__(cls, *args, **kwargs)\n", jax="        return super().__new__(cls)\n"),
     Example("import huggingface_hub as hub\n\n\nclass Mixin(hub.ModelHubMixin):\n    n = 3\n", jax="class Mixin(object):\n"),
+    Example(
+        "class Plain(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.a = nn.Linear(n, n)\n\n\nclass Net(nn.Module):\n    def __new__(cls, n):\n        if n == 1:\n            return Plain(n)\n        return super().__new__(cls)\n\n    def __init__(self, n):\n        super().__init__()\n        self.n = n\n",
+        "class Net(nnx.Module, metaclass=MadeByNew):\n    def __new__(cls, n, *, rngs: nnx.Rngs):\n        if n == 1:\n            return Plain(n, rngs=rngs)\n        return super().__new__(cls)\n",
+        "class Net(Module):\n    def __new__(cls, n):\n        if n == 1:\n            return Plain(n)\n        return super().__new__(cls)\n", why="a module of another class",
+    ),
     Example("class Plain:\n    def __new__(cls, *args, **kwargs):\n        return super().__new__(cls, *args, **kwargs)\n"),
     Example("class Meta(type):\n    pass\n\n\nclass Net(nn.Module, metaclass=Meta):\n    n = 3\n", "class Net(nnx.Module):\n", "class Net(Module):\n", why="reported"),
     Example("class Meta(type):\n    pass\n\n\nclass Plain(metaclass=Meta):\n    n = 3\n"),

@@ -314,6 +314,10 @@ def function_text(ctx: Context, text: str) -> Piece:
 INIT = "class Net(nn.Module):\n    def __init__(self, init=None):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3, 3))\n"
 DEEP = " + ".join(["x"] * 3000)
 EXAMPLES = (
+    Example(
+        "def f(x: torch.Tensor | dict[str, torch.Tensor]):\n    if isinstance(x, dict):\n        return {k: f(v) for k, v in x.items()}\n    assert isinstance(x, torch.Tensor), type(x)\n    return x.float()\n",
+        jax="    return x.astype(jnp.float32)\n", why="an assertion tells what it is",
+    ),
     Example("def f(x: torch.Tensor, y):\n    return torch.cat([x, y], dim=1), x.view(2, -1), x.size(0), x.dtype == torch.float32\n",
             jax="    return jnp.concatenate([x, y], axis=1), x.reshape(2, -1), x.shape[0], x.dtype == jnp.float32\n"),
     Example("def f(x: torch.Tensor):\n    return torch.cat(\n        [x, x],  # both\n        dim=1,\n    )\n", jax="    return jnp.concatenate(\n        [x, x],  # both\n        axis=1,\n    )\n"),

@@ -14,6 +14,14 @@ def build(fn, *args, rngs, **kwargs):
     return fn(*args, **kwargs)
 
 
+class MadeByNew(type(nnx.Module)):
+    """Of modules whose `__new__` may give one of another class: that one is ready."""
+
+    def __call__(cls, *args, **kwargs):
+        made = cls.__new__(cls, *args, **kwargs)
+        return super().__call__(*args, **kwargs) if isinstance(made, cls) else made
+
+
 def signature(fn):
     """`inspect.signature`; of its constructor for a class of modules, whose own call takes anything."""
     if not (isinstance(fn, type) and issubclass(fn, nnx.Module)):
