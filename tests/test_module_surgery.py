@@ -76,6 +76,99 @@ class Net(nn.Module):
     def forward(self, x):
         return x.mean(2) * self.n.index(True), x.sum(1) * sum(self.n)
 """,
+    "constructors that are wrapped and recorded": """
+import functools
+
+
+def recorded(init):
+    @functools.wraps(init)
+    def wrapper(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        self.given = dict(sorted(kwargs.items()))
+
+    return wrapper
+
+
+class Scaled(nn.Module):
+    @recorded
+    def __init__(self, channels, scale=1.0):
+        super().__init__()
+        self.conv = nn.Conv2d(channels, channels, 3)
+        self.scale = scale
+
+    def forward(self, x):
+        return self.conv(x) * self.given["scale"]
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = Scaled(2, scale=2.0)
+
+    def forward(self, x):
+        return self.body(x)
+""",
+    "a class that may make one of another": """
+class Wide(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.conv = nn.Conv2d(2, n, 3)
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+class Any(nn.Module):
+    def __new__(cls, n, wide):
+        if wide:
+            return Wide(2 * n)
+        return super().__new__(cls)
+
+    def __init__(self, n, wide):
+        super().__init__()
+        self.conv = nn.Conv2d(2, n, 1)
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = Any(3, True), Any(3, False)
+
+    def forward(self, x):
+        return self.a(x), self.b(x)
+""",
+    "functions that a decorator makes classes of": """
+def module(*names, **defaults):
+    def make(f):
+        class Made(nn.Module):
+            def __init__(self, *args, **kwargs):
+                super().__init__()
+                for name, value in {**defaults, **dict(zip(names, args)), **kwargs}.items():
+                    setattr(self, name, value)
+
+            forward = f
+
+        return Made
+
+    return make
+
+
+@module("low", high=1.0)
+def Range(self, x):
+    return x.sigmoid() * (self.high - self.low) + self.low
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.range = nn.Conv2d(2, 3, 3), Range(-1.0)
+
+    def forward(self, x):
+        return self.range(self.conv(x))
+""",
 }
 
 

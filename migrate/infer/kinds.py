@@ -110,7 +110,7 @@ def join(a: Kind, b: Kind) -> Kind:
     return Kind(
         a.tag,
         dtype=a.dtype if a.dtype == b.dtype else "",
-        ref=a.ref if a.ref == b.ref else (_refs(a) | _refs(b) if a.tag in ("class", "module", "function") and _refs(a) and _refs(b) else None),
+        ref=a.ref if a.ref == b.ref else (_refs(a) | _refs(b) if a.tag in ("class", "module", "function", "object") and _refs(a) and _refs(b) else None),
         items=tuple(join(x, y) for x, y in zip(a.items or (), b.items or (), strict=True)) if same_items else None,
         item=None if same_items or a.tag not in ("list", "tuple", "dict", "set", "module", "shape") else _item(a, b),
         variable=a.variable if a.variable == b.variable else "",

@@ -54,6 +54,8 @@ class Builders:
                         other.makes = other.builds = True
                 if not f.builds and not _holds_stream(f) and any(self.how(c) or self._draws(f, c) or self.mapped(c) for c in calls):
                     changed = self._takes(f) or changed
+                    for other in self._overrides(f) if f.builds else ():
+                        changed = self._takes(other) or changed
 
     def _takes(self, f: FunctionInfo) -> bool:
         """Has a function take `rngs`; one that is handed out uses that of the function around it. Whether that is news."""
@@ -121,6 +123,13 @@ class Builders:
             if f.name in c.methods:
                 found.append(c.methods[f.name])
         return found
+
+    def _overrides(self, f: FunctionInfo) -> list[FunctionInfo]:
+        """The methods that may stand in for one of a class that is no module: what calls one of them may call any."""
+        if f.owner is None or f.owner.is_module or f.name.startswith("__"):
+            return []
+        roots = [c for c in f.owner.mro() if f.name in c.methods]
+        return [c.methods[f.name] for r in roots for c in [r, *_below(self.unit, r)] if f.name in c.methods and c.methods[f.name] is not f]
 
     def _makes(self, call: ast.Call) -> bool:
         """Whether a call makes modules, not only draws numbers."""

@@ -147,6 +147,11 @@ EXAMPLES = (
         "class Net(nn.Module):\n    def __init__(self, act=nn.Linear(3, 3)):\n        super().__init__()\n        self.act = act\n", "    def __init__(self, act=nnx.Linear(3, 3, rngs=nnx.Rngs(0)), *, rngs: nnx.Rngs):\n",
         "    def __init__(self, act=Linear(3, 3)):\n", why="a default is made once, outside",
     ),
+    Example(
+        "class Draw:\n    def make(self, x):\n        raise NotImplementedError\n\n\nclass Noisy(Draw):\n    def make(self, x):\n        return x + torch.randn(3)\n\n\nclass Fixed(Draw):\n    def make(self, x):\n        return x\n\n\n"
+        "def chosen(n):\n    if n:\n        return Noisy()\n    return Fixed()\n\n\nclass Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.draw = chosen(n)\n\n    def forward(self, x):\n        return self.draw.make(x)\n",
+        "        return self.draw.make(x, rngs=self.rngs)\n", "        return self.draw.make(x)\n", why="methods that stand in for one another take the same",
+    ),
     Example("def width(n):\n    return 2 * n\n\n\nsize = width(3)\n"),
     Example("double = lambda n: 2 * n\nrngs = double(3)\n"),
 )
