@@ -184,3 +184,49 @@ def test_same(kind, target):
     got = converted(x.numpy())
     for a, b in zip(want, got, strict=True) if isinstance(want, tuple) else [(want, got)]:
         np.testing.assert_allclose(np.asarray(b), a.detach().numpy(), atol=1e-5)
+
+
+MODES = '''
+class Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(3, 3)
+        self.bn = nn.BatchNorm1d(3, eps=0.5)
+        self.w = nn.Parameter(torch.full((3, 3), 2.0))
+        self.merged = False
+
+    def train(self, mode=True):
+        super().train(mode)
+        self.bn.eval()
+        if mode and self.merged:
+            self.a.weight.data -= self.w
+        elif not mode and not self.merged:
+            self.a.weight.data += self.w
+        self.merged = not mode
+        return self
+
+    def forward(self, x):
+        y = self.bn(self.a(x))
+        return y if self.merged else y + x @ self.w.T
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleList([Inner()])
+
+    def forward(self, x):
+        return self.parts[0](x) * 2 if self.training else self.parts[0](x)
+'''
+
+
+def test_modules_with_a_train_of_their_own():
+    namespace = {}
+    exec(HEAD + MODES, namespace)
+    original = namespace["Net"]()
+    converted, x = load(HEAD + MODES, "flax", "Net", original), torch.randn(4, 3)
+    for mode in ("eval", "train", "train", "eval"):
+        getattr(original, mode)()
+        getattr(converted, mode)()
+        np.testing.assert_allclose(np.asarray(converted(x.numpy())), original(x).detach().numpy(), atol=1e-5)
+        assert converted.parts[0].merged == original.parts[0].merged

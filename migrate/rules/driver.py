@@ -18,6 +18,7 @@ from migrate.rules import (
     leftovers,
     lookups,
     mixins,
+    modes,
     modules,
     noise,
     operators,
@@ -55,7 +56,7 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.AnnAssign: (static.visit_annassign,),
     ast.AugAssign: (inplace.visit_augmented,),
     ast.Call: (
-        checking.visit_call, placement.visit_call, noise.visit_call, lookups.visit_call, partials.visit_call, unpacked.visit_call, mixins.visit_call, state.visit_call, modules.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
+        checking.visit_call, placement.visit_call, noise.visit_call, lookups.visit_call, partials.visit_call, unpacked.visit_call, mixins.visit_call, modes.visit_call, state.visit_call, modules.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
         positional.visit_call, leftovers.visit_call,
     ),
     ast.Attribute: (relocation.visit_attribute, picking.visit_attribute, traversal.visit_attribute, training.visit_attribute, state.visit_attribute, layers.visit_value, operators.visit_attribute, reserved.visit_attribute, leftovers.visit_value),
@@ -74,6 +75,7 @@ def plan_file(ctx: Context) -> None:
             info = ctx.file.by_node.get(node)
             if isinstance(info, FunctionInfo):
                 modules.visit_function(ctx, info)
+                modes.visit_function(ctx, info)
                 gradients.visit_function(ctx, info)
                 reserved.visit_function(ctx, info)
                 training.visit_function(ctx, info)

@@ -8,7 +8,7 @@ import re
 
 from migrate.context import Context
 from migrate.edits import Piece
-from migrate.rules import calling, reserved
+from migrate.rules import calling, modes, reserved
 from migrate.rules.example import Example
 from migrate.rules.layers import qualified
 from migrate.source.modules import ClassInfo, FunctionInfo
@@ -106,7 +106,9 @@ def visit_class(ctx: Context, c: ClassInfo) -> None:
     """A constructor for a module that has none; attributes that its methods need."""
     if not c.is_module:
         return
-    if ctx.target.training_attribute and "training" in c.traits:
+    if ctx.target.training_attribute and modes.own_mode(c) is not None and not any(modes.own_mode(b) for b in c.mro() if b is not c):
+        _class_attribute(ctx, c, f"deterministic = {ctx.name('OwnMode')}()")
+    elif ctx.target.training_attribute and "training" in c.traits and not modes.decides(c):
         _class_attribute(ctx, c, ctx.target.training_attribute)
     if names := reserved.names_of(ctx, c):
         _class_attribute(ctx, c, f"torch_names = {names!r}".replace("'", '"'))

@@ -116,7 +116,7 @@ class Support:
 
 
 PRUNED = frozenset({"flax"})  # Keras calls methods of its layers by itself
-KEPT = re.compile(r"build_from$|tree_flatten$|tree_unflatten$|set_value$|train$|eval$|__(init|call|getattr|getitem|len|iter|contains|enter|exit|post_init|init_subclass|deepcopy)__|extra_repr|_(?!conv_forward$)[^_]|__set_name|__get__|__eq|__hash|__repr")
+KEPT = re.compile(r"build_from$|tree_flatten$|tree_unflatten$|set_value$|train$|eval$|__(init|call|set|getattr|getitem|len|iter|contains|enter|exit|post_init|init_subclass|deepcopy)__|extra_repr|_(?!conv_forward$)[^_]|__set_name|__get__|__eq|__hash|__repr")
 SYNTAX = {"__setitem__": "[]=", "__delitem__": "del", "__setattr__": "a.b.c=", "__add__": "+", "__iadd__": "+", "__mul__": "*", "__delattr__": "del"}
 
 
