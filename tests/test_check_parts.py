@@ -192,6 +192,7 @@ def test_both_sides_draw_the_same_numbers():
             torch.empty(3, 4).normal_(1.0, 2.0),
             torch.empty(3, 4).uniform_(-1, 1),
             torch.randperm(5),
+            torch.rand(()),
         ]
 
     def ours():
@@ -205,6 +206,7 @@ def test_both_sides_draw_the_same_numbers():
             1.0 + 2.0 * jax.random.normal(key, (3, 4)),
             jax.random.uniform(key, (3, 4), minval=-1, maxval=1),
             jax.random.permutation(key, 5),
+            jax.random.uniform(key),
         ]
 
     a, b = Draws(), Draws()
@@ -212,7 +214,7 @@ def test_both_sides_draw_the_same_numbers():
         want = theirs()
     with shared(b):
         got = ours()
-    assert a.log == b.log and len(a.log) == 8
+    assert a.log == b.log and len(a.log) == 9
     for x, y in zip(want, got, strict=True):
         np.testing.assert_allclose(np.asarray(y, np.float64), x.double().numpy(), rtol=1e-6, atol=1e-6)
 

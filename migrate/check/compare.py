@@ -15,7 +15,7 @@ import numpy as np
 
 FACTOR = 8.0  # units that another order of summation and other elementary functions may cost
 ROUNDINGS = 2.0
-PIECE = 1 << 22
+PIECE = 1 << 17  # values at a time: temporaries that stay in the cache
 EPS = {"float32": 2.0**-23, "float64": 2.0**-23, "complex64": 2.0**-23, "complex128": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 
 Array = np.ndarray[Any, Any]

@@ -32,9 +32,9 @@ class Draws:
         draw = np.random.RandomState([self.seed, len(self.log)])
         self.log.append([kind, [n for n in shape if n != 1]])  # with or without an axis for the batch, the numbers are the same
         if kind == "normal":
-            return np.asarray(draw.standard_normal(shape), np.float32).astype(np.float64)
+            return np.asarray(np.asarray(draw.standard_normal(shape), np.float32), np.float64)
         # 24 bits, so that float32 holds it exactly and `u < p` means the same on both sides
-        return np.floor(np.asarray(draw.random_sample(shape)) * 2**24) / 2**24
+        return np.asarray(np.floor(np.asarray(draw.random_sample(shape)) * 2**24) / 2**24)
 
 
 def same_draws(want: list[Any], got: list[Any]) -> None:

@@ -66,6 +66,8 @@ class Tasks:
         problems, worst, skipped = [], 0.0, []
         for run in self.content["runs"]:
             outcome = self.outcomes[run["name"]]
+            if run is not self.content["runs"][0]:
+                outcome.seen = []  # it is the submodules of the first run that are compared
             try:
                 same_draws(run["draws"], outcome.log)
             except Skipped as e:
@@ -109,7 +111,7 @@ class Tasks:
         for path, names, value in self.expected(self.model.parameters, want["parameters"]):
             known = [want["parameters"][n] for n in names if n in want["parameters"]]
             if known:
-                d = difference(np.asarray(by_param[path]), np.asarray(value), known[0]["dtype"], max(k["own"] for k in known))
+                d = difference(np.asarray(by_param.pop(path)), np.asarray(value), known[0]["dtype"], max(k["own"] for k in known))
                 problems += self._gradient(path, d, known[0])
             elif jnp.issubdtype(by_param[path].dtype, jnp.floating) and np.any(np.asarray(by_param[path])):
                 self.result["notes"].append(f"parameter {path} has no counterpart in the original")

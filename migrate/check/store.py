@@ -54,6 +54,7 @@ class Reader:
         self.folder = folder
         self.files = files
         self._open: dict[str, Any] = {}
+        self._size = 0
 
     def get(self, key: str) -> Array:
         """The array of a key."""
@@ -61,4 +62,7 @@ class Reader:
         if name not in self._open:
             self._open[name] = safe_open(self.folder / name, framework="np")
         array: Array = self._open[name].get_tensor(key)
+        self._size += array.nbytes
+        if self._size > FLUSH:  # what was read of an open file counts as memory of the process
+            self._open, self._size = {}, 0
         return array

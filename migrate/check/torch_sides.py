@@ -17,7 +17,7 @@ from migrate.check.store import Writer
 from migrate.check.torch_mode import mode
 
 HALF_ULP = 2.0**-24
-PIECE = 1 << 22
+PIECE = 1 << 17  # values at a time: temporaries that stay in the cache
 Array = np.ndarray[Any, Any]
 SIDES = ("f32", "f64", "near")
 
