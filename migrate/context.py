@@ -161,6 +161,10 @@ class Context:
             f = self.function_of(f.node)
         return f.self_name if f is not None else None
 
+    def is_super(self, node: ast.AST) -> bool:
+        """Whether an expression is `super()`."""
+        return isinstance(node, ast.Call) and self.dotted(node.func) == "builtins.super"
+
     def is_self(self, node: ast.AST) -> bool:
         """Whether an expression is the `self` of the method around it."""
         return isinstance(node, ast.Name) and node.id == self.self_of(node)

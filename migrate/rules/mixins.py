@@ -43,10 +43,10 @@ def visit_class(ctx: Context, node: ast.ClassDef) -> None:
 def visit_call(ctx: Context, node: ast.Call) -> None:
     """`super().__new__(cls, ...)`: there is none left that takes the arguments."""
     func, owner = node.func, ctx.class_of(node)
-    if not (isinstance(func, ast.Attribute) and func.attr == "__new__" and isinstance(func.value, ast.Call) and node.args) or owner is None or not owner.is_module or ctx.owned(node):
+    if not (isinstance(func, ast.Attribute) and func.attr == "__new__" and node.args) or owner is None or not owner.is_module or ctx.owned(node):
         return
     above = [c for c in owner.mro() if c is not owner]
-    if ctx.dotted(func.value.func) == "builtins.super" and not any("__new__" in c.methods for c in above) and not _foreign(owner):
+    if ctx.is_super(func.value) and not any("__new__" in c.methods for c in above) and not _foreign(owner):
         first = node.args[0]
         ctx.edit(node, lambda e: Piece(f"{e.render(func)}({e.piece(first).text})"), RULE, why="__new__")
 

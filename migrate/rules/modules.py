@@ -264,9 +264,8 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
 
 def _forward_call(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
     owner = ctx.class_of(node)
-    is_super = isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super"
     base = ctx.resolve(func.value)
-    if is_super and owner is not None and owner.is_module or isinstance(base, ClassInfo) and base.is_module or isinstance(base, Row) and base.kind == "layer":
+    if ctx.is_super(func.value) and owner is not None and owner.is_module or isinstance(base, ClassInfo) and base.is_module or isinstance(base, Row) and base.kind == "layer":
         end = ctx.source.end(func)
         ctx.plan.replace(end - len("forward"), end, ctx.target.forward, RULE)
     elif ctx.kind(func.value).tag == "module":

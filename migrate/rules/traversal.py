@@ -75,8 +75,7 @@ def _stream(ctx: Context, node: ast.Call) -> str:
 def _of_super_layer(ctx: Context, node: ast.Call, func: ast.Attribute) -> bool:
     """`super().method()` where the next class is a layer of PyTorch."""
     owner = ctx.class_of(node)
-    is_super = isinstance(func.value, ast.Call) and ctx.dotted(func.value.func) == "builtins.super"
-    return is_super and owner is not None and isinstance(next((b for b in owner.bases if not isinstance(b, str)), None), Row)
+    return ctx.is_super(func.value) and owner is not None and isinstance(next((b for b in owner.bases if not isinstance(b, str)), None), Row)
 
 
 HELD = {"_modules": ("named_children", ""), "_parameters": ("named_parameters", ", recurse=False")}
