@@ -186,7 +186,7 @@ def _move_to_uses(ctx: Context, text: str, name: str) -> None:
     """Imports what a library keeps to itself only where it is used: the rest of the function works without that library."""
     done: set[ast.AST] = set()
     for n in ctx.source.nodes:
-        if not (isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)) or n in ctx.removed or ctx.owned(n):
+        if not (isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)) or n in ctx.removed or _rewritten(ctx, n):
             continue
         at: ast.AST | None = n
         while at is not None and not (isinstance(at, ast.stmt) and _opens_line(ctx, at)):
@@ -194,6 +194,14 @@ def _move_to_uses(ctx: Context, text: str, name: str) -> None:
         if at is not None and at not in done and at not in ctx.source.tree.body:
             done.add(at)
             ctx.plan.insert(ctx.source.line_start(ctx.source.start(at)), f"{ctx.source.indent(at)}{text}\n", RULE)
+
+
+def _rewritten(ctx: Context, name: ast.Name) -> bool:
+    """Whether a name is what a rewritten call or attribute starts with."""
+    at: ast.AST = name
+    while isinstance(up := ctx.source.parent(at), ast.Attribute) and not ctx.owned(at):
+        at = up
+    return ctx.owned(at) or isinstance(up, ast.Call) and up.func is at and ctx.owned(up)
 
 
 def _opens_line(ctx: Context, s: ast.stmt) -> bool:
