@@ -183,7 +183,8 @@ def _constructor(ctx: Context, c: ClassInfo) -> None:
         passed = "*args, rngs=rngs, **kwargs" if inherits else "*args, **kwargs"
         lines = [f"def __init__(self, *args, rngs: {type_}, **kwargs):", f"    super().__init__({passed})"]
     else:
-        lines = [f"def __init__(self, *, rngs: {type_}):"]
+        shared = not stream and _cooperative(ctx, c)  # a base beside it calls this constructor without arguments
+        lines = [f"def __init__(self, *, rngs: {type_} | None = None):" if shared else f"def __init__(self, *, rngs: {type_}):"]
     if stream:
         lines.append(f"    self.rngs = {ctx.target.rngs_member}")
     elif len(lines) == 1:
@@ -374,6 +375,10 @@ def _siblings(ctx: Context, statement: ast.stmt) -> list[ast.stmt]:
 
 
 EXAMPLES = (
+    Example(
+        "class Held(nn.Module):\n    def __init__(self, f):\n        super().__init__()\n        self.f = f\n\n\nclass Lazy(nn.Module):\n    def forward(self, x):\n        return self.f(x)\n\n\nclass Net(Held, Lazy):\n    def __init__(self):\n        super().__init__(torch.sin)\n",
+        "        super().__init__()\n        self.f = f\n\n\nclass Lazy(nnx.Module):\n    def __init__(self, *, rngs: nnx.Rngs | None = None):\n        pass\n", "class Lazy(Module):\n", why="one base's constructor calls the next",
+    ),
     Example(
         "class Up(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.a = nn.Linear(n, n)\n\n\nUpsample = Up\n\n\nclass Twice(Upsample):\n    pass\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = Twice(3)\n",
         "        self.a = Twice(3, rngs=rngs)\n", "        self.a = Twice(3)\n", why="a base under another name",
