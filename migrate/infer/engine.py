@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from migrate.infer.annotations import kind_of
 from migrate.infer.kinds import BOOL, DEVICE, FLOAT, INT, NONE, NUMBER, STR, TENSOR, UNKNOWN, Kind, join, join_all
-from migrate.source.modules import ClassInfo, FileInfo, FunctionInfo, Unit
+from migrate.source.modules import Assignment, ClassInfo, FileInfo, FunctionInfo, Unit
 from migrate.source.names import FunctionNode
 from migrate.tables import Row
 
@@ -83,7 +83,9 @@ class Inference:
                     if (c, name) in self.grown:
                         kinds = [k.but(item=self.grown[c, name].item) if k.tag == "module" and k.item is None else k for k in kinds]
                     if kinds:
-                        self.attributes[c, name] = _registered(join_all(kinds), [self.kinds.get(a.target, UNKNOWN) for a in assignments if isinstance(a.target, ast.Call)])
+                        kind = _registered(join_all(kinds), [self.kinds.get(a.target, UNKNOWN) for a in assignments if isinstance(a.target, ast.Call)])
+                        late = kind.is_tensor and not kind.variable and registered_late(assignments)
+                        self.attributes[c, name] = kind.but(variable="buffer", optional=True) if late else kind
 
     def of(self, node: ast.AST | None) -> Kind:
         """The kind of an expression."""
@@ -227,6 +229,15 @@ def _registered(kind: Kind, registered: list[Kind]) -> Kind:
     """An attribute that one method registers as a variable is one in all methods: assigning to it gives the variable a new value."""
     variable = next((k.variable for k in registered if k.variable), "")
     return (kind if kind.is_tensor else TENSOR.but(optional=kind.optional)).but(variable=variable) if variable else kind
+
+
+def registered_late(assignments: list[Assignment]) -> bool:
+    """Whether an attribute is registered as a buffer without a value, which the constructor then assigns."""
+    calls = [a.target for a in assignments if isinstance(a.target, ast.Call)]
+    temporary = (k for c in calls for k in c.keywords if k.arg == "persistent")
+    nothing = all(isinstance(v, ast.Constant) and v.value is None for c in calls for v in [*c.args[1:2], *(k.value for k in c.keywords if k.arg == "tensor")])
+    given = any(isinstance(a.target, ast.Attribute) and a.method.name == "__init__" for a in assignments)
+    return bool(calls) and nothing and given and not any(temporary) and all(isinstance(c.func, ast.Attribute) and c.func.attr == "register_buffer" and len(c.args) < 3 for c in calls)
 
 
 def _ordered(body: list[ast.stmt], callers_first: bool) -> list[ast.stmt]:

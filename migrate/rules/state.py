@@ -8,6 +8,7 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import OR, TERNARY, Emitter, Piece, piece, required
+from migrate.infer.engine import registered_late
 from migrate.infer.kinds import Kind, refs
 from migrate.rules.example import Example
 from migrate.rules.layers import qualified
@@ -278,8 +279,12 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
     if not through_data and _own_again(ctx, variable, node.value):
         ctx.edit(node, lambda e: write(ctx, e, variable, e.piece(node.value), ctx.target.rebind), RULE, why="variable")
         return
-    held = _held(ctx, variable)
     value = ctx.kind(node.value)
+    ref = ctx.kind(variable.value).ref
+    if not through_data and value.is_tensor and not value.variable and isinstance(ref, ClassInfo) and registered_late(ref.assigned(variable.attr)):
+        ctx.edit(node, lambda e: _made(ctx, e, node, variable, True), RULE, why="variable")
+        return
+    held = _held(ctx, variable)
     if not held.variable or not through_data and (value.variable or value.tag == "none" or _makes_parameter(ctx, node.value)):
         return
     owner = ctx.class_of(node)
@@ -355,9 +360,9 @@ def _branches(ctx: Context, node: ast.AST) -> dict[ast.If, bool]:
     return found
 
 
-def _made(ctx: Context, e: Emitter, node: ast.Assign, variable: ast.Attribute) -> Piece:
-    """What PyTorch keeps as a plain tensor, in a variable as in the other branch, so that both are read alike."""
-    persistent = ast.Constant(False)
+def _made(ctx: Context, e: Emitter, node: ast.Assign, variable: ast.Attribute, persists: bool = False) -> Piece:
+    """A value in a variable: of a buffer that had none, or what PyTorch keeps as a plain tensor, so that both branches are read alike."""
+    persistent = ast.Constant(persists)
     made = fill(ctx, _plain(ctx.target.buffer, persistent), x=e.piece(node.value))
     return Piece(f"{e.piece(variable.value).at(17)}.{renamed(ctx, variable.value, variable.attr)} = {made.text}")
 
@@ -385,6 +390,10 @@ def write(ctx: Context, e: Emitter, variable: ast.Attribute, value: Piece, templ
 
 HEAD = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3))\n        self.register_buffer('b', torch.ones(3))\n        self.a = nn.Linear(3, 4)\n\n    def forward(self, x):\n"
 EXAMPLES = (
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.register_buffer('order', None)\n        self.register_buffer('mask', None, persistent=False)\n        if n > 1:\n            self.order = torch.arange(n)\n            self.mask = torch.ones(n)\n\n    def forward(self, x):\n        return x[self.order] * self.mask\n",
+        "            self.order = Buffer(jnp.arange(n))\n            self.mask = jnp.ones(n)\n\n    def __call__(self, x):\n        return x[self.order", "            self.order = Buffer(jnp.arange(n))\n", why="a buffer that gets its value later",
+    ),
     Example("class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = nn.Buffer(torch.zeros(3), persistent=False)\n", jax="        self.a = Buffer(jnp.zeros((3,)), persistent=False)\n"),
     Example("def largest(m):\n    return m.weight.data.abs().max() + other(m.bias.data)\n", "    return jnp.max(absolute(torch_weight(m))) + other(bias_of(m))\n", keras="def largest(m):\n", why="data of any layer"),
     Example(
