@@ -15,7 +15,7 @@ BUILTIN_RESULTS = {
     "len": INT, "int": INT, "float": FLOAT, "str": STR, "bool": BOOL, "isinstance": BOOL, "hasattr": BOOL, "callable": BOOL, "issubclass": BOOL, "any": BOOL, "all": BOOL,
     "round": NUMBER, "repr": STR, "id": INT, "ord": INT, "chr": STR, "hash": INT, "divmod": Kind("tuple", items=(NUMBER, NUMBER)), "print": Kind("none"),
 }
-PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.UninitializedParameter", "torch.nn.Buffer", "torch.nn.parameter.Buffer")
+PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.UninitializedParameter", "torch.nn.parameter.UninitializedParameter", "torch.nn.Buffer", "torch.nn.parameter.Buffer")
 WALKS = frozenset({"named_parameters", "named_buffers", "named_children", "named_modules"})  # names that only modules have
 CONTAINER_CLASSES = ("torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict")
 

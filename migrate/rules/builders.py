@@ -164,7 +164,18 @@ class Builders:
         """ "pass", "build" (through the support function) or "" """
         if call in self._constructors:
             return "pass"
+        if (above := self._above(call)) is not None:
+            return self._reference(above)
         return self.how_kind(self.inf.of(call.func), call) or ("build" if self._tested_method(call) or self._by_default(call) else "")
+
+    def _above(self, call: ast.Call) -> FunctionInfo | None:
+        """The method of a base class that `super().method()` calls."""
+        func, f = call.func, self._holder.get(call)
+        if f is None or f.owner is None or not isinstance(func, ast.Attribute) or func.attr in ("__init__", "forward") or not isinstance(func.value, ast.Call):
+            return None
+        if not (isinstance(func.value.func, ast.Name) and self.unit.resolve(f.file, func.value.func) == "builtins.super"):
+            return None
+        return next((c.methods[func.attr] for c in f.owner.mro() if c is not f.owner and func.attr in c.methods), None)
 
     def _by_default(self, call: ast.Call) -> bool:
         """`init(m)` after `init = init or start`, where `start` takes `rngs`."""
@@ -183,12 +194,18 @@ class Builders:
         if becomes_module(self.inf, f, call):
             return True
         if not isinstance(func.value, ast.Name):
-            return False
+            return self._held_module(f, func)
         made = [b.value for b in f.file.names.lookup(func.value) if b.kind == "assign"]
         if made and all(isinstance(v, ast.Call) and v is not call and self.how_kind(self.inf.of(v.func), v) for v in made):
             return True
         tests = (n for n in ast.walk(f.node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in ("isinstance", "hasattr") and n.args)
         return any(isinstance(n.args[0], ast.Name) and n.args[0].id == func.value.id for n in tests)
+
+    def _held_module(self, f: FunctionInfo, func: ast.Attribute) -> bool:
+        """`self.part.reset_parameters()` of an attribute that nothing is known of, where only modules have a method of that name and some of them take `rngs`."""
+        held = func.value
+        of_self = isinstance(held, ast.Attribute) and isinstance(held.value, ast.Name) and held.value.id == f.self_name and self.inf.of(held).is_unknown
+        return of_self and f.name != "forward" and all(m.owner is not None and m.owner.is_module for m in self._methods[func.attr])
 
     def mapped(self, call: ast.Call) -> bool:
         """Whether `map` is given something that makes modules."""

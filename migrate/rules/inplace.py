@@ -268,7 +268,14 @@ def _written_back(ctx: Context, node: ast.Call, target: ast.expr) -> None:
     """`self.w[...] = init_(self.w[...])` for `init_(self.w)` of a local function that fills a tensor and returns it."""
     statement = ctx.source.statement(node)
     after = aliases.check(ctx, node, target)
-    ctx.edit(statement, lambda e: _with_after(e, statement, _assigned(ctx, e, target, e.piece(node), "set"), after), RULE, why="written to by the callee")
+    may_be_none = ctx.kind(target).optional and bool(ctx.kind(target).variable)
+
+    def build(e: Emitter) -> Piece:
+        made = _assigned(ctx, e, target, e.piece(node), "set")
+        guard = f"if {plain(ctx, e, target)} is not None:\n{e.source.indent(statement)}    " if may_be_none else ""
+        return _with_after(e, statement, guard + made, after)
+
+    ctx.edit(statement, build, RULE, why="written to by the callee")
 
 
 def _rebinding(ctx: Context, node: ast.Call, name: ast.Name) -> None:

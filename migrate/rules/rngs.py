@@ -152,6 +152,14 @@ EXAMPLES = (
         "def chosen(n):\n    if n:\n        return Noisy()\n    return Fixed()\n\n\nclass Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.draw = chosen(n)\n\n    def forward(self, x):\n        return self.draw.make(x)\n",
         "        return self.draw.make(x, rngs=self.rngs)\n", "        return self.draw.make(x)\n", why="methods that stand in for one another take the same",
     ),
+    Example(
+        "class Base(nn.Module):\n    def start(self):\n        nn.init.zeros_(self.a.weight)\n        nn.init.normal_(self.a.bias)\n\n\nclass Net(Base):\n    def __init__(self):\n        super().__init__()\n        self.a = nn.Linear(3, 3)\n        self.start()\n\n    def start(self):\n        super().start()\n",
+        "        super().start(rngs=rngs)\n", "        super().start()\n", why="a method of the base class",
+    ),
+    Example(
+        "class Part(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = nn.Parameter(torch.empty(3))\n        self.restart()\n\n    def restart(self):\n        nn.init.normal_(self.a)\n\n\nclass Net(nn.Module):\n    def __init__(self, part):\n        super().__init__()\n        self.part = part\n\n    def restart(self):\n        self.part.restart()\n",
+        "        build(self.part.restart, rngs=rngs)\n", "        self.part.restart()\n", why="what the part is shows at run time only",
+    ),
     Example("def width(n):\n    return 2 * n\n\n\nsize = width(3)\n"),
     Example("double = lambda n: 2 * n\nrngs = double(3)\n"),
 )

@@ -16,7 +16,7 @@ from migrate.source.modules import ClassInfo
 from migrate.tables import Row, state_axes
 
 RULE = "state"
-PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.UninitializedParameter", "torch.nn.Buffer", "torch.nn.parameter.Buffer")
+PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.UninitializedParameter", "torch.nn.parameter.UninitializedParameter", "torch.nn.Buffer", "torch.nn.parameter.Buffer")
 MIXED = (-1,)  # layers whose layouts differ: only the variable itself can be named
 AMBIGUOUS = ("", MIXED)  # layers that call the variable differently
 METADATA = frozenset({"shape", "ndim", "dtype"})
