@@ -223,6 +223,8 @@ class Builders:
                 return "pass"
             return "build" if "pass" in ways else ""
         if kind.tag == "factory":
+            if not kind.sure and not refs(kind) and call is not None and self._on_tensors(call):
+                return ""  # it was only taken for one, and this is no place to make modules
             return "build" if not kind.sure and (kind.optional or call is not None and self._is_global(call)) else "pass"
         if kind.tag == "object":
             called = [c.method("__call__") for c in refs(kind) if isinstance(c, ClassInfo) and not c.is_module]

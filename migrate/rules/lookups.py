@@ -1,6 +1,6 @@
 """Names that are looked up in PyTorch's modules at run time become look-ups in a table of what the code can name.
 
-Converted: `getattr(nn, activation)()`, `getattr(nn, "GELU")`, `nn.SiLU if hasattr(nn, "SiLU") else Swish`, `"silu" in dir(F)`, `getattr(F, f"adaptive_avg_pool{n}d")`.
+Converted: `getattr(nn, activation)()`, `getattr(nn, "GELU")`, `nn.SiLU if hasattr(nn, "SiLU") else Swish`, `"silu" in dir(F)`, `getattr(F, f"adaptive_avg_pool{n}d")`, `vars(nn.modules.activation)`.
 Unchanged: `getattr(config, "dim")`, a local object that is called `nn`.
 Refused: a name that no text in the code spells.
 """
@@ -15,7 +15,15 @@ from migrate.rules.operators import as_function, constant, function_text
 from migrate.tables import Row
 
 RULE = "lookups"
-TABLES = {"torch.nn": "LAYERS", "torch.nn.functional": "FUNCTIONS", "torch.nn.init": "INITIALIZERS", "torch": "OPERATORS"}
+TABLES = {
+    "torch.nn.activation": "ACTIVATIONS", "torch.nn.batchnorm": "BATCH_NORMS", "torch.nn.normalization": "NORMS", "torch.nn": "LAYERS", "torch.nn.functional": "FUNCTIONS", "torch.nn.init": "INITIALIZERS", "torch": "OPERATORS",
+}
+MEMBERS = {  # the layers that a file of PyTorch defines
+    "torch.nn.activation": "Threshold ReLU RReLU Hardtanh ReLU6 Sigmoid Hardsigmoid Tanh SiLU Mish Hardswish ELU CELU SELU GLU GELU Hardshrink LeakyReLU LogSigmoid Softplus"
+    " Softshrink MultiheadAttention PReLU Softsign Tanhshrink Softmin Softmax Softmax2d LogSoftmax",
+    "torch.nn.batchnorm": "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm",
+    "torch.nn.normalization": "LocalResponseNorm LayerNorm GroupNorm RMSNorm",
+}
 
 
 def visit_call(ctx: Context, node: ast.Call) -> None:
@@ -25,10 +33,20 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     if ctx.dotted(node.func) == "inspect.signature" and len(node.args) == 1 and "signature" in ctx.support and ctx.kind(node.args[0]).tag in ("class", "factory", "unknown"):
         name = ctx.name("signature")
         ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=name), RULE, why="inspect.signature")
+    elif ctx.dotted(node.func) == "builtins.vars" and len(node.args) == 1 and ctx.dotted(node.args[0]) in MEMBERS:
+        _members(ctx, node, ctx.dotted(node.args[0]))
     elif (found := lookup(ctx.unit, ctx.file, node)) is not None:
         _getattr(ctx, node, found)
     elif (found := lookup(ctx.unit, ctx.file, node, "hasattr")) is not None:
         _hasattr(ctx, node, found)
+
+
+def _members(ctx: Context, node: ast.Call, module: str) -> None:
+    """`vars(torch.nn.modules.activation)`: all layers of that file."""
+    rows = {n: r for n in MEMBERS[module].split() if (r := ctx.unit.table.get(f"torch.nn.{n}")) is not None}
+    table = _table(ctx, module, {n: t for n, r in rows.items() if (t := _value(ctx, r)) is not None})
+    ctx.removed.update(ast.walk(node.args[0]))
+    ctx.edit(node, lambda e: Piece(table), RULE, why="vars")
 
 
 def visit_compare(ctx: Context, node: ast.Compare) -> None:
@@ -124,6 +142,10 @@ EXAMPLES = (
     Example("def f(name):\n    return name if hasattr(nn, name) else 'Tanh'\n", jax='    return name if name in LAYERS else "Tanh"\n'.replace('"', "'")),
     Example("native = 'silu' in dir(torch.nn.functional), 'never' not in dir(F)\n", jax="native = True, True\n"),
     Example("import inspect\n\n\ndef f(layer):\n    return 'dim' in inspect.signature(layer).parameters\n", "    return 'dim' in signature(layer).parameters\n", "    return 'dim' in inspect.signature(layer).parameters\n", why="a class of modules has its constructor's"),
+    Example(
+        "def find(name):\n    return [a for a in vars(nn.modules.activation).values() if isinstance(a, type) and a.__name__.lower() == name]\n",
+        jax="    return [a for a in ACTIVATIONS.values() if isinstance(a, type) and a.__name__.lower() == name]\n", why="all layers of a file of PyTorch",
+    ),
     Example("def f(config, name):\n    return getattr(config, name, 3), hasattr(config, 'Tanh')\n"),
     Example("class nn:\n    Tanh = 3\n\n\nprint(getattr(nn, 'Tanh'))\n"),
     Example("def f(name):\n    return getattr(nn, name)\n", refused="MIG301"),

@@ -160,6 +160,10 @@ EXAMPLES = (
         "class Part(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = nn.Parameter(torch.empty(3))\n        self.restart()\n\n    def restart(self):\n        nn.init.normal_(self.a)\n\n\nclass Net(nn.Module):\n    def __init__(self, part):\n        super().__init__()\n        self.part = part\n\n    def restart(self):\n        self.part.restart()\n",
         "        build(self.part.restart, rngs=rngs)\n", "        self.part.restart()\n", why="what the part is shows at run time only",
     ),
+    Example(
+        "def found(query, table):\n    if not isinstance(query, str):\n        return query\n    for name, cls in table.items():\n        if name == query:\n            return cls\n    return nn.ReLU\n\n\nclass Net(nn.Module):\n    def __init__(self, act, table):\n        super().__init__()\n        self.act = found(act, table)\n\n    def forward(self, x):\n        return self.act(x)\n",
+        jax="        return self.act(x)\n", why="what may be a class or a layer is a layer where it is given a tensor",
+    ),
     Example("def width(n):\n    return 2 * n\n\n\nsize = width(3)\n"),
     Example("double = lambda n: 2 * n\nrngs = double(3)\n"),
 )
