@@ -74,3 +74,36 @@ def test_planted_faults_are_caught(name, fault, oracles, tmp_path, monkeypatch):
     if submodule is not None:
         assert v.first is not None and v.first.module == submodule, v.first
         assert v.first.converted.file == "" or (Path(v.first.converted.file).name == "converted.py" and v.first.converted.line > 0)
+
+
+def test_a_submodule_that_became_a_function_is_named(tmp_path, monkeypatch):
+    """The first difference says what ran since the last that agreed, and the lines of the user's own class."""
+    torch_text = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 6), nn.GELU(), nn.Linear(6, 2))
+
+    def forward(self, x):
+        return self.body(x)
+"""
+    flax_text = """
+from functools import partial
+from flax import nnx
+
+class Net(nnx.Module):
+    def __init__(self, *, rngs):
+        self.body = nnx.Sequential(nnx.Linear(4, 6, rngs=rngs), partial(nnx.gelu, approximate=True), nnx.Linear(6, 2, rngs=rngs))
+
+    def __call__(self, x):
+        return self.body(x)
+"""
+    original = tmp_path / "made.py"
+    original.write_text(torch_text)
+    pair = {"made": (tmp_path / "oracle", make_oracle(original, tmp_path / "oracle", inputs=["f32[3,4]"], stages=ASKED))}
+    first = judge(pair, "made", flax_text, tmp_path, monkeypatch).first
+    assert first.module == "body" and "after `body.1` (GELU)" in first.message
+    assert (first.original.line, first.converted.line) == (5, 5) and first.converted.file.endswith("converted.py")

@@ -47,17 +47,24 @@ class Tree:
                 self._row(rows, e["module"], e["call"])
         result["rows"] = list(rows.values())
         stack: list[str] = []
+        between: list[str] = []  # submodules since the last that was compared, which the converted model does not have as such
         for e in self.events:
             key = (e["at"], e["module"], e["call"])
             reason = self.found.get(key, (0, 0, ""))[2]
             if e["at"] == "enter":
                 if reason and stack:
-                    return self._first(result, stack[-1], f"what `{stack[-1] or 'the model'}` passes to `{e['module']}` differs: {reason}")
+                    after = f", after {' and '.join(between)}," if between else ""
+                    message = f"what `{stack[-1] or 'the model'}` passes to `{e['module']}`{after} differs: {reason}"
+                    return self._first(result, stack[-1], message)
                 stack.append(e["module"])
             else:
                 stack.pop()
                 if reason:
                     return self._first(result, e["module"], f"`{e['module'] or 'the model itself'}` differs: {reason}")
+                if key in self.found:
+                    between = []
+                else:
+                    between.append(f"`{e['module']}` ({self.tasks.content['modules'].get(e['module'], {}).get('class', '')})")
         return ""
 
     def _row(self, rows: dict[str, dict[str, Any]], name: str, call: int) -> None:
@@ -118,12 +125,16 @@ class Tree:
         return self._worst(got, wanted)
 
     def _first(self, result: dict[str, Any], name: str, message: str) -> str:
-        about = self.tasks.content["modules"].get(name, {})
-        module = self.modules.get(name)
+        classes = self.tasks.content["modules"]
+        place = name
+        while place and not classes.get(place, {}).get("file"):  # a class of PyTorch's: what holds it is the user's
+            place = place.rpartition(".")[0]
+        about = classes.get(place, {})
+        module = self.modules.get(place)
         file, line = class_place(type(module)) if module is not None else ("", 0)
         result["first"] = {
             "module": name,
-            "class": about.get("class", ""),
+            "class": classes.get(name, {}).get("class", ""),
             "message": message,
             "original": [about.get("file", ""), about.get("line", 0)],
             "converted": [file, line],

@@ -111,7 +111,7 @@ def conclusion(verdict: Verdict) -> Iterator[str]:
         yield f"[red]first difference:[/] {escape(verdict.first.message)}"
         for side, place in (("original", verdict.first.original), ("converted", verdict.first.converted)):
             if place.file:
-                yield f"  {side}: {verdict.first.cls if side == 'original' else ''} {_short(place)}".replace("  ", " ", 1)
+                yield f"  {side}: {_short(place)}"
     if failed is not None and failed.place.file:
         yield f"  at {_short(failed.place)}: {escape(failed.place.source)}"
     word = "[bold green]equal[/]" if verdict.ok else "[bold red]different[/]"

@@ -34,7 +34,8 @@ def page(verdict: Verdict, original: Path | None, converted: Path | None) -> str
         tree=list(tree(verdict.submodules)),
         plot=plot(verdict),
         pictures=[picture(p) for p in verdict.extra.get("pictures", ())],
-        lines=list(side_by_side(_read(original), _read(converted), _marked(verdict))),
+        places=_places(verdict),
+        lines=list(side_by_side(_read(original), _read(converted), _marked(verdict, original, converted))),
         original=original.name if original else "",
         converted=converted.name if converted else "",
         tensors=sorted((*verdict.outputs, *verdict.gradients, *verdict.state), key=lambda t: -_finite(t.units))[:40],
@@ -133,9 +134,18 @@ def side_by_side(before: list[str], after: list[str], marked: tuple[int, int]) -
             }  # fmt: skip
 
 
-def _marked(verdict: Verdict) -> tuple[int, int]:
+def _marked(verdict: Verdict, *files: Path | None) -> tuple[int, int]:
+    """The lines of the first difference in the two files; 0 where it is in another one."""
     first = verdict.first
-    return (first.original.line, first.converted.line) if first else (0, 0)
+    at = (first.original, first.converted) if first else ()
+    lines = [p.line if f is not None and Path(p.file).name == f.name else 0 for p, f in zip(at, files, strict=False)]
+    return (lines[0], lines[1]) if lines else (0, 0)
+
+
+def _places(verdict: Verdict) -> list[str]:
+    first = verdict.first
+    found = (("original", first.original), ("converted", first.converted)) if first else ()
+    return [f"{side}: {Path(p.file).name}, line {p.line}" for side, p in found if p.line]
 
 
 def _read(path: Path | None) -> list[str]:
