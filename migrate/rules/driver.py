@@ -10,6 +10,7 @@ from migrate.rules import (
     checking,
     containers,
     custom_gradients,
+    folding,
     gradients,
     hyperparameters,
     indexing,
@@ -42,10 +43,10 @@ from migrate.source.modules import ClassInfo, FunctionInfo
 
 Visit = Callable[[Context, Any], None]
 RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
-    ast.If: (branching.visit,),
+    ast.If: (folding.visit_if, branching.visit,),
     ast.While: (branching.visit,),
     ast.Assert: (branching.visit_assert,),
-    ast.IfExp: (branching.visit,),
+    ast.IfExp: (folding.visit_choice, branching.visit,),
     ast.With: (gradients.visit_with, noise.visit_with),
     ast.AsyncWith: (gradients.visit_with, noise.visit_with),
     ast.BinOp: (cancelling.visit,),

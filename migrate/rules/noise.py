@@ -59,7 +59,7 @@ def visit_with(ctx: Context, node: ast.With | ast.AsyncWith) -> None:
         ctx.plan.replace(head, src.start(first), "", RULE)
         return
     ctx.plan.replace(src.line_start(head), _head_end(ctx, node), "", RULE)
-    _dedent(ctx, node)
+    move_left(ctx, node, node.body, _head_end(ctx, node))
 
 
 def _head_end(ctx: Context, node: ast.With | ast.AsyncWith) -> int:
@@ -77,14 +77,14 @@ def _drop_items(ctx: Context, node: ast.With | ast.AsyncWith, noise: list[ast.wi
     ctx.plan.replace(start, end, text, RULE)
 
 
-def _dedent(ctx: Context, node: ast.With | ast.AsyncWith) -> None:
-    """Moves the body's lines to the statement's own indentation; text inside strings stays."""
+def move_left(ctx: Context, node: ast.stmt, body: list[ast.stmt], at: int) -> None:
+    """Moves the lines of a body, from `at` on, to the statement's own indentation; text inside strings stays."""
     src = ctx.source
-    outer, inner = src.raw_indent(node), src.raw_indent(node.body[0])
-    extra = inner[len(outer) :]
-    src.dedents.append((_head_end(ctx, node), src.end(node.body[-1]), len(extra)))
-    strings = {line for n in ast.walk(node) if isinstance(n, (ast.Constant, ast.JoinedStr)) and (n.end_lineno or 0) > n.lineno for line in range(n.lineno + 1, (n.end_lineno or 0) + 1)}
-    at, last = _head_end(ctx, node), src.end(node.body[-1])
+    outer, inner = src.raw_indent(node), src.raw_indent(body[0])
+    extra, last = inner[len(outer) :], src.end(body[-1])
+    src.dedents.append((at, last, len(extra)))
+    texts = (n for s in body for n in ast.walk(s) if isinstance(n, (ast.Constant, ast.JoinedStr)) and (n.end_lineno or 0) > n.lineno)
+    strings = {line for n in texts for line in range(n.lineno + 1, (n.end_lineno or 0) + 1)}
     while at < last:
         if src.text.startswith(inner, at) and src.line_of(at) not in strings:
             ctx.plan.replace(at + len(outer), at + len(outer) + len(extra), "", RULE)
