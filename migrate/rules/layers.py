@@ -16,11 +16,12 @@ from migrate.rules import calling, rngs
 from migrate.rules.example import Example
 from migrate.rules.operators import forget, only_placement
 from migrate.rules.shaping import in_shape
+from migrate.source.modules import ClassInfo
 from migrate.support.extract import inherited_rngs
 from migrate.tables import Row, Variant
 
 RULE = "layers"
-MODULE_LIST, MODULE_DICT = "torch.nn.ModuleList", "torch.nn.ModuleDict"
+MODULE_LIST, MODULE_DICT, IDENTITY = "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Identity"
 
 
 def visit_call(ctx: Context, node: ast.Call) -> None:
@@ -74,9 +75,38 @@ def _native(ctx: Context, node: ast.Call, row: Row) -> tuple[Bound, Variant] | N
     variant = choose(row, bound, ctx.target.name, ctx.kind)
     if isinstance(variant, Refusal) or variant.deviates:
         return None
+    if row.torch == IDENTITY and _hands_on_structures(ctx, node):
+        return None
     if not makes_object(variant) and (ctx.facts.hooked_layers or row.torch in ctx.facts.tested_layers or not _holds_function(ctx, node)):
         return None
     return bound, variant
+
+
+def _hands_on_structures(ctx: Context, node: ast.Call) -> bool:
+    """`self.norm = Norm() if wanted else nn.Identity()` of what takes a dict, a list or a tuple: the target's function takes arrays only."""
+    at, beside = ctx.source.parent(node), list[ast.expr]()
+    while isinstance(at, ast.IfExp):
+        beside += [at.body, at.orelse]
+        at = ctx.source.parent(at)
+    made = [k.ref for b in beside if isinstance((k := ctx.kind(b)).ref, ClassInfo)]
+    if any(_takes_mapping(c) for c in made if isinstance(c, ClassInfo)):
+        return True
+    target = at.targets[0] if isinstance(at, ast.Assign) else None
+    owner = ctx.class_of(node)
+    if not isinstance(target, ast.Attribute) or owner is None:
+        return False
+    calls = (n for m in owner.methods.values() for n in ast.walk(m.node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == target.attr and n.args)
+    return any(ctx.kind(n.args[0]).tag in ("dict", "list", "tuple") for n in calls)
+
+
+def _takes_mapping(c: ClassInfo) -> bool:
+    """Whether the forward pass of a class uses its first argument as a dict."""
+    f = c.method("forward")
+    if f is None or not f.parameters:
+        return False
+    name = f.parameters[0].arg
+    used = (n.value for n in ast.walk(f.node) if isinstance(n, ast.Attribute) and n.attr in ("items", "keys", "values"))
+    return any(isinstance(v, ast.Name) and v.id == name for v in used)
 
 
 def makes_object(variant: Variant) -> bool:
@@ -271,6 +301,10 @@ EXAMPLES = (
     Example(
         "class Net(nn.Module):\n    def __init__(self, other: nn.Module):\n        super().__init__()\n        self.other = other\n        self.other.head = nn.Identity()\n        self.act = nn.Identity()\n",
         "        self.other.head = Identity()\n        self.act = nnx.identity\n", "        self.other.head = Identity()\n", why="a function takes no layer's place in another module",
+    ),
+    Example(
+        "class Scale(nn.Module):\n    def forward(self, parts):\n        return {k: v * 2 for k, v in parts.items()}\n\n\nclass Net(nn.Module):\n    def __init__(self, scaled):\n        super().__init__()\n        self.a = Scale() if scaled else nn.Identity()\n        self.b = nn.Identity()\n\n    def forward(self, x):\n        return self.b({'a': self.a(x)})\n",
+        "        self.a = Scale(rngs=rngs) if scaled else Identity()\n        self.b = Identity()\n", "        self.a = Scale() if scaled else Identity()\n        self.b = Identity()\n", why="what is handed on is no array",
     ),
     Example("class Linear:\n    def __init__(self, a, b):\n        self.a = a\n\n\nlayer = Linear(3, 4)\n"),
     Example("def Conv2d(n):\n    return n\n\n\nprint(Conv2d(3), isinstance(3, int))\n"),

@@ -17,7 +17,7 @@ from migrate.tables import Row
 
 RULE = "leftovers"
 PLAIN = frozenset(dir(object)) | frozenset(dir(dict)) | frozenset({"training", "children", "modules", "parameters", "apply", "eval", "train", "to", "forward", "type", "float", "half", "double", "cpu", "cuda"})
-LOAD = "torch.load"
+LOAD, PICKLED, PICKLES = "torch.load", ("pickle.load", "pickle.loads"), ("pickle.dump", "pickle.dumps")
 TRAINING = ("torch.optim", "torch.utils.data", "torch.utils.tensorboard")
 MACHINERY = ("torch.distributed", "torch.autograd", "torch.cuda", "torch.fx", "torch.onnx", "torch.jit", "torch._", "torch.ops", "torch.hub", "torch.library", "torch.quantization", "torch.ao")
 
@@ -27,6 +27,9 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     if ctx.owned(node) or node.func in ctx.removed or node in ctx.left or ctx.owned(ctx.source.parent(node)) and isinstance(ctx.source.parent(node), ast.Expr):
         return
     found = ctx.resolve(node.func)
+    if found in PICKLED and _keeps_results(ctx, node):
+        ctx.edit(node, lambda e: Piece(f"{ctx.name('arrays')}({e.original(node).text})"), RULE, why="pickle")
+        return
     if found == LOAD:
         _load(ctx, node)
     elif found in RUN_TEXT and any("torch" in text for text in texts(node)):
@@ -92,6 +95,14 @@ def _load(ctx: Context, node: ast.Call) -> None:
     ctx.removed.update(ast.walk(node.func))
     where = 'map_location="cpu"'
     ctx.edit(node, lambda e: Piece(f"{ctx.name('arrays')}({calling.inplace(ctx, e, node, drop=drop, keywords=[where]).text})"), RULE)
+
+
+def _keeps_results(ctx: Context, node: ast.Call) -> bool:
+    """A function that also writes such files: a cache of results, which may be PyTorch's tensors."""
+    f = ctx.function_of(node)
+    calls = (n for n in ast.walk(f.node) if isinstance(n, ast.Call)) if f is not None else ()
+    uses_torch = any(b.dotted.partition(".")[0] == "torch" for bound in ctx.file.names.top.bindings.values() for b in bound)
+    return uses_torch and any(ctx.dotted(n.func) in PICKLES for n in calls)
 
 
 def _unknown_method(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
@@ -171,6 +182,11 @@ __all__ = ["Row", "refuse", "visit_call", "visit_value"]
 
 
 EXAMPLES = (
+    Example(
+        "import pickle\n\n\ndef kept(file, f):\n    if file.readable():\n        return pickle.load(file)\n    pickle.dump(f(), file)\n", jax="        return arrays(pickle.load(file))\n",
+        why="results that PyTorch code may have kept",
+    ),
+    Example("import pickle\n\n\ndef words(file):\n    return pickle.load(file)\n"),
     Example("def f(n):\n    exec(f'x = torch.zeros({n})')\n", refused="MIG301", why="code in a text"),
     Example("def f(n):\n    return eval(f'{n} + 1')\n"),
     Example("def f(x):\n    return torch.frobnicate(x)\n", jax="    import torch\n    # MIG301 torch.frobnicate has no equivalent yet\n    return torch.frobnicate(x)\n", refused="MIG301"),
