@@ -203,7 +203,7 @@ def of_rows(source: str) -> Iterator[Mutant]:
                 continue
             if made.code != plain.code and not any(d.severity == "error" for d in made.diagnostics):
                 support = "".join(made.support.values())
-                own = general or row.support and f"class {row.support}(" in support and f"class {row.support}(" not in "".join(plain.support.values())
+                own = general or (row.support and f"class {row.support}(" in support)
                 reason = "the next choice is for any arguments, and tested to compute the same" if own and what == trials[0][0] else ""
                 yield Mutant(what, made.code, support, same=reason)
 
