@@ -6,8 +6,8 @@ Unchanged: conditions on values; an `elif` chain; a branch that yields.
 import ast
 
 from migrate.context import Context
+from migrate.removal import remove_statement
 from migrate.rules.example import Example
-from migrate.rules.modules import remove_statement
 from migrate.rules.noise import FALSE, move_left
 
 RULE = "folding"

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from migrate.context import Context
+from migrate.removal import remove_statement
 from migrate.rules import lookups, relocation, rngs
 from migrate.rules.example import Example
-from migrate.rules.modules import remove_statement
 from migrate.source.installed import folder_of
 from migrate.source.text import import_text
 from migrate.tables import Row

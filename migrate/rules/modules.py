@@ -4,10 +4,10 @@ Converted: `def forward(self, x)`, `super().__init__()`, a class without a const
 Unchanged: classes that are no modules, a `forward` outside a module.
 """
 import ast
-import re
 
 from migrate.context import Context
 from migrate.edits import Piece
+from migrate.removal import remove_statement
 from migrate.rules import calling, modes, reserved
 from migrate.rules.example import Example
 from migrate.rules.layers import qualified
@@ -288,7 +288,7 @@ def _super_init(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
         ctx.edit(node, lambda e: e.original(node), RULE, why="torch.nn.Module")
     if plain and not ctx.target.keeps_super_init and isinstance(statement, ast.Expr) and not node.keywords and len(node.args) <= int(explicit):
         if len(owner.bases) == 1 and not _cooperative(ctx, owner) or explicit:
-            remove_statement(ctx, statement)
+            remove_statement(ctx, statement, RULE)
             return
     if not ctx.target.threads_rngs:
         if drop:
@@ -336,42 +336,6 @@ def _next_base(owner: ClassInfo) -> "ClassInfo | Row | str | None":
         elif isinstance(b, Row) or b == "torch.nn.Module":
             return b
     return None
-
-
-def remove_statement(ctx: Context, statement: ast.stmt, rule: str = RULE) -> None:
-    """Removes a statement with its line; leaves `pass` where a body would be empty."""
-    if ctx.owned(statement):
-        return
-    src = ctx.source
-    ctx.removed.update(ast.walk(statement))
-    siblings = _siblings(ctx, statement)
-    doomed = ctx.shared.setdefault("doomed", set())
-    doomed.add(statement)
-    left = [s for s in siblings if s not in doomed and not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) and isinstance(s.value.value, str))]
-    start, end = src.span(statement)
-    line_start, line_end = src.line_start(start), src.line_end(end)
-    alone = not src.text[line_start:start].strip() and src.text[end:line_end].strip()[:1] in ("", "#")
-    following = re.match(r"[ \t]*;[ \t]*(?=[^\s#])", src.text[end:line_end])
-    if following and left:
-        ctx.plan.replace(start, end + following.end(), "", RULE)
-        return
-    if not left or not alone:
-        ctx.edit(statement, lambda e: Piece("pass"), rule)
-        return
-    after = src.text[line_end : src.line_end(line_end)] if line_end < len(src.text) else ""
-    first = siblings and siblings[0] is statement
-    if first and not after.strip() and after:
-        line_end = src.line_end(line_end)  # the blank line that set it off
-    ctx.plan.replace(line_start, line_end, "", rule)
-
-
-def _siblings(ctx: Context, statement: ast.stmt) -> list[ast.stmt]:
-    parent = ctx.source.parent(statement)
-    for name in ("body", "orelse", "finalbody"):
-        body = getattr(parent, name, None)
-        if isinstance(body, list) and statement in body:
-            return body
-    return [statement]
 
 
 EXAMPLES = (

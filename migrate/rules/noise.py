@@ -7,8 +7,8 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import Piece
+from migrate.removal import remove_statement
 from migrate.rules.example import Example
-from migrate.rules.modules import remove_statement
 from migrate.source.modules import FunctionInfo
 from migrate.tables import Row
 
@@ -35,6 +35,7 @@ FALSE = frozenset({"torch.jit.is_scripting", "torch.jit.is_tracing", "torch.comp
                    "torch.cuda.is_available", "torch.xpu.is_available", "torch.backends.mps.is_available", "torch.distributed.is_initialized", "torch.distributed.is_available", "torch.compiler.is_dynamo_compiling",
                    "torch.overrides.has_torch_function", "torch.overrides.has_torch_function_unary", "torch.overrides.has_torch_function_variadic", "torch.is_inference_mode_enabled",
                    "torch.is_grad_enabled_"})
+BASES = frozenset({"torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset"})  # a length and items by number are all that any loader asks of a data set
 MODULE_NOISE = frozenset({"to", "cpu", "cuda", "requires_grad_", "share_memory"})
 
 
@@ -116,12 +117,16 @@ def _not_abstract(ctx: Context, node: ast.AST) -> bool:
 
 
 def visit_bases(ctx: Context, node: ast.ClassDef) -> None:
-    """Bases that only a library's own loading uses go: `class Net(nn.Module, HubMixin)`."""
-    gone = [b for b in node.bases if ctx.dotted(b) in ctx.unit.boundary.noise]
+    """Bases that only a library's own loading uses go: `class Net(nn.Module, HubMixin)`, `class Pictures(Dataset)`."""
+    gone = [b for b in node.bases if ctx.dotted(b) in ctx.unit.boundary.noise | BASES]
     if not gone:
         return
     src = ctx.source
     kept = [b for b in [*node.bases, *node.keywords] if b not in gone]
+    if not kept:
+        ctx.removed.update(n for b in gone for n in ast.walk(b))
+        ctx.plan.replace(src.text.rindex("(", 0, src.start(gone[0])), src.text.index(")", src.end(gone[-1])) + 1, "", RULE)
+        return
     for b in gone:
         ctx.removed.update(ast.walk(b))
         before = [k for k in kept if src.start(k) < src.start(b)]
@@ -131,8 +136,6 @@ def visit_bases(ctx: Context, node: ast.ClassDef) -> None:
             ctx.plan.replace(src.end(previous), src.end(b), "", RULE)
         elif after:
             ctx.plan.replace(src.start(b), min(src.start(o) for o in after), "", RULE)
-        else:
-            ctx.edit(b, lambda e: Piece("object"), RULE, why="base")
 
 
 def visit_expr(ctx: Context, node: ast.Expr) -> None:
@@ -248,6 +251,10 @@ EXAMPLES = (
     Example(
         "from abc import ABC, abstractmethod\n\n\nclass Net(nn.Module):\n    @abstractmethod\n    def a(self):\n        pass\n\n\nclass Base(nn.Module, ABC):\n    @abstractmethod\n    def b(self):\n        pass\n",
         "        pass\n\n    def a(self):\n        pass\n\n\nclass Base(nnx.Module, ABC):\n", "    @abstractmethod\n    def a(self):\n", why="abstract in PyTorch only where a class is an ABC",
+    ),
+    Example(
+        "from torch.utils.data import Dataset\n\n\nclass Pictures(Dataset):\n    def __init__(self, paths):\n        super().__init__()\n        self.paths = paths\n\n    def __getitem__(self, i):\n        return torch.zeros(i)\n",
+        jax="class Pictures:\n    def __init__(self, paths):\n        super().__init__()\n", why="a data set needs no base",
     ),
     Example("def f(path):\n    with open(path) as g:\n        return g.read()\n"),
     Example("def cache(f):\n    return f\n\n\n@cache\ndef g():\n    return 1\n"),

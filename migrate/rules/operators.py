@@ -5,6 +5,7 @@ Unchanged: `names.split(",")`, `text.view`, a local function called `cat`.
 Refused: an operator without a row, an argument that no variant knows, `torch.add(x, y, out=z)`.
 """
 import ast
+from typing import TypeGuard
 
 from migrate.calls import Bound, Filler, Refusal, bind, choose, template_names
 from migrate.context import Context
@@ -12,6 +13,7 @@ from migrate.edits import ATOM, Emitter, Piece
 from migrate.infer.calls import PYTHON_METHODS
 from migrate.infer.engine import ONLY_TENSOR
 from migrate.infer.kinds import Kind, refs
+from migrate.removal import remove_statement
 from migrate.rules import rngs
 from migrate.rules.example import Example
 from migrate.rules.shaping import in_shape
@@ -88,7 +90,19 @@ def plan_operator(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | N
     bound, variant = planned
     if "rngs" in template_names(variant.to):
         rngs.stream(ctx, node)  # notes now that the module needs a stream
+    statement = ctx.source.parent(node)
+    if _gives_back(bound, variant, statement) and not ctx.owned(statement):
+        remove_statement(ctx, statement, RULE)
+        return True
     return ctx.edit(node, lambda e: fill(ctx, node, bound, variant, e), RULE, why=row.torch)
+
+
+def _gives_back(bound: Bound, variant: Variant, statement: ast.AST | None) -> TypeGuard[ast.Assign]:
+    """`x = x.contiguous()`: the name would be given what it holds."""
+    held = bound.arguments.get(variant.to)
+    if not isinstance(held, ast.Name) or not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return False
+    return isinstance(target := statement.targets[0], ast.Name) and target.id == held.id
 
 
 def prepare(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | None) -> tuple[Bound, Variant] | Refusal:
@@ -314,6 +328,7 @@ def function_text(ctx: Context, text: str) -> Piece:
 INIT = "class Net(nn.Module):\n    def __init__(self, init=None):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3, 3))\n"
 DEEP = " + ".join(["x"] * 3000)
 EXAMPLES = (
+    Example("def f(x: torch.Tensor, y):\n    x = x.contiguous()\n    y = x.contiguous()\n    return x + y\n", jax="def f(x: jax.Array, y):\n    y = x\n    return x + y\n", why="the name would be given what it holds"),
     Example(
         "def f(x: torch.Tensor | dict[str, torch.Tensor]):\n    if isinstance(x, dict):\n        return {k: f(v) for k, v in x.items()}\n    assert isinstance(x, torch.Tensor), type(x)\n    return x.float()\n",
         jax="    return x.astype(jnp.float32)\n", why="an assertion tells what it is",

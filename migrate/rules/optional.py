@@ -7,8 +7,8 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import Piece
+from migrate.removal import remove_statement
 from migrate.rules.example import Example
-from migrate.rules.modules import remove_statement
 
 RULE = "optional"
 

@@ -6,8 +6,8 @@ Unchanged: mappings with other keys, calls of functions of other libraries, a cl
 import ast
 
 from migrate.context import Context
+from migrate.removal import remove_statement
 from migrate.rules.example import Example
-from migrate.rules.modules import remove_statement
 from migrate.rules.operators import only_placement
 from migrate.source.modules import ClassInfo, FunctionInfo
 

@@ -11,9 +11,9 @@ import ast
 from migrate.context import Context
 from migrate.edits import NOT, Emitter, Piece
 from migrate.infer.kinds import refs
+from migrate.removal import remove_statement
 from migrate.rules import calling
 from migrate.rules.example import Example
-from migrate.rules.modules import remove_statement
 from migrate.rules.state import fill
 from migrate.source.modules import ClassInfo, FunctionInfo
 
@@ -139,7 +139,7 @@ def _is_plain(ctx: Context, f: FunctionInfo, node: ast.Name) -> bool:
 
 def _explicit(ctx: Context, modes: list[tuple[ast.Expr, bool]], calls: list[ast.Call]) -> None:
     for statement, _ in modes:
-        remove_statement(ctx, statement)
+        remove_statement(ctx, statement, RULE)
     for call in calls:
         before = [(ctx.source.start(s), mode) for s, mode in modes if ctx.source.start(s) < ctx.source.start(call)]
         if before and max(before)[1]:
