@@ -110,3 +110,10 @@ def test_trapezoid(name):
     ours, theirs = getattr(statistics, name), getattr(torch, name)
     agree(ours, theirs, floats(3, 4), floats(4))
     agree(lambda y: ours(y, dx=2.0, dim=0), lambda y: theirs(y, dx=2.0, dim=0), floats(3, 4))
+
+
+@pytest.mark.parametrize("name", ["trapezoid", "cumulative_trapezoid"])
+def test_trapezoid_of_points_of_fewer_axes_and_of_nothing(name):
+    ours, theirs = getattr(statistics, name), getattr(torch, name)
+    agree(lambda y, x: ours(y, x, dim=1), lambda y, x: theirs(y, x, dim=1), floats(2, 3, 4), floats(3, 4))
+    agree(lambda y: ours(y, dim=0), lambda y: theirs(y, dim=0), floats(0, 4), grad=False)

@@ -131,14 +131,18 @@ def geqrf(input):
 
 
 def reflect(A, tau, X, last_first=True):
-    """X after the Householder reflections in the columns of A, the last one first."""
+    """X after the Householder reflections in the columns of A, the last one first (else the first one first, each conjugated).
+
+    Their product is 1 - V T V^H, where T solves (1 + tau * triu(V^H V, 1)) T = tau.
+    """
     k = tau.shape[-1]
     V = jnp.tril(A[..., :k], -1) + jnp.eye(A.shape[-2], k, dtype=A.dtype)
-    for i in reversed(range(k)) if last_first else range(k):
-        v = V[..., i : i + 1]
-        factor = tau[..., i : i + 1, None] if last_first else jnp.conj(tau[..., i : i + 1, None])
-        X = X - factor * v @ (adjoint(v) @ X)
-    return X
+    system = jnp.eye(k, dtype=A.dtype) + tau[..., None] * jnp.triu(adjoint(V) @ V, 1)
+    Y = adjoint(V) @ X
+    if last_first:
+        return X - V @ jax.lax.linalg.triangular_solve(system, tau[..., None] * Y, left_side=True, unit_diagonal=True)
+    solved = jax.lax.linalg.triangular_solve(system, Y, left_side=True, unit_diagonal=True, transpose_a=True, conjugate_a=True)
+    return X - V @ (jnp.conj(tau)[..., None] * solved)
 
 
 def householder_product(A, tau):

@@ -97,10 +97,15 @@ def cholesky_inverse(L, upper=False):
 
 def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
     """X of A X = B (or X A = B; adjoint: with A^H), from the LU factors of A."""
+    def turned(M):
+        return jnp.conj(jnp.swapaxes(M, -1, -2))
+
+    if not left:
+        return turned(lu_solve(LU, pivots, turned(B), adjoint=not adjoint))
     P, L, U = lu_unpack(LU, pivots)
-    A = P @ L @ U
-    A = jnp.conj(jnp.swapaxes(A, -1, -2)) if adjoint else A
-    return jnp.linalg.solve(A, B) if left else jnp.swapaxes(jnp.linalg.solve(jnp.swapaxes(A, -1, -2), jnp.swapaxes(B, -1, -2)), -1, -2)
+    if adjoint:
+        return P @ solve_triangular(turned(L), solve_triangular(turned(U), B, upper=False), upper=True, unitriangular=True)
+    return solve_triangular(U, solve_triangular(L, turned(P) @ B, upper=False, unitriangular=True), upper=True)
 
 
 def logdet(A):

@@ -89,8 +89,8 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, reduction="mean"):
 
 def hinge_embedding_loss(input, target, margin=1.0, reduction="mean"):
     """input where target is 1, max(0, margin - input) where it is -1."""
-    far = jnp.where(target == 1, 0, at_least_zero(margin - input))
-    return reduce_loss(far + jnp.where(target == -1, 0, input), reduction)
+    other = at_least_zero(margin - input) + jnp.where(target == -1, 0, input)
+    return reduce_loss(jnp.where(target == 1, input, other), reduction)
 
 
 def soft_margin_loss(input, target, reduction="mean"):

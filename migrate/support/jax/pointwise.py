@@ -60,8 +60,8 @@ def atan2(input, other):
     """Angle of the point (other, input), with gradient 0 at the origin."""
     input, other = jnp.asarray(input), jnp.asarray(other)
     origin = (input == 0) & (other == 0)
-    here = jax.lax.stop_gradient(jnp.arctan2(input, other))
-    return jnp.where(origin, here, jnp.arctan2(input, jnp.where(origin, 1, other)))
+    y, x = jax.lax.stop_gradient((input, other))
+    return jnp.arctan2(jnp.where(origin, y, input), jnp.where(origin, jnp.copysign(1.0, x), other))
 
 
 def angle(input):

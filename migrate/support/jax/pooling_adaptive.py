@@ -160,14 +160,16 @@ def fractional_max_pool_nd(input, n, kernel_size, output_size, output_ratio, ret
         samples = jax.random.uniform(rngs.dropout(), (*lead, n), input.dtype)
     rows = math.prod(lead)
     samples = jnp.reshape(samples, (rows, n))[:, :: -1 if n == 2 else 1]  # in two dimensions PyTorch's first number is for the width
-    flat = jnp.zeros((rows, *[1] * (2 * n)), int)
+    flat, seen = jnp.zeros((rows, *[1] * (2 * n)), int), input.reshape(rows, *sizes)
     for i in range(n):
         at = fractional_starts(samples[:, i], sizes[i], counts[i], kernel[i])[:, :, None] + jnp.arange(kernel[i])
         shape = [rows] + [1] * (2 * n)
         shape[1 + i], shape[1 + n + i] = counts[i], kernel[i]
         flat = flat * sizes[i] + at.reshape(shape)
+        seen = jnp.take_along_axis(seen, at.reshape(rows, *[-1 if a == i else 1 for a in range(n)]), axis=1 + i)
     flat = flat.reshape(rows, math.prod(counts), -1)
-    seen = input.reshape(rows, -1)[jnp.arange(rows)[:, None, None], flat]
+    seen = seen.reshape(rows, *(s for pair in zip(counts, kernel) for s in pair))  # (rows, count, kernel, count, kernel ...)
+    seen = jnp.moveaxis(seen, range(2, 2 * n + 1, 2), range(n + 1, 2 * n + 1)).reshape(flat.shape)
     best = jnp.argmax(seen, axis=-1, keepdims=True)
     values, indices = (jnp.take_along_axis(a, best, axis=-1).reshape(*lead, *counts) for a in (seen, flat))
     return (values, indices) if return_indices else values

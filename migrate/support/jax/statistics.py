@@ -30,21 +30,23 @@ def steps(x, dx, dim, ndim):
         return 1 if dx is None else dx
     if x.ndim == 1:
         x = x.reshape([-1 if axis == dim % ndim else 1 for axis in range(ndim)])
-    return jnp.diff(x, axis=dim)
+    return jnp.diff(x.reshape((1,) * (ndim - x.ndim) + x.shape), axis=dim)
 
 
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     """Running integral of y along dim by the trapezoidal rule; one element less than y has."""
     n = y.shape[dim]
-    first, second = jnp.take(y, jnp.arange(n - 1), axis=dim), jnp.take(y, jnp.arange(1, n), axis=dim)
+    first, second = jax.lax.slice_in_dim(y, 0, max(n - 1, 0), axis=dim), jax.lax.slice_in_dim(y, min(n, 1), n, axis=dim)
     return jnp.cumsum(steps(x, dx, dim, y.ndim) * (first + second) / 2, axis=dim)
 
 
 def trapezoid(y, x=None, *, dx=None, dim=-1):
     """Integral of y along dim by the trapezoidal rule."""
-    n = y.shape[dim]
-    first, second = jnp.take(y, jnp.arange(n - 1), axis=dim), jnp.take(y, jnp.arange(1, n), axis=dim)
-    return jnp.sum(steps(x, dx, dim, y.ndim) * (first + second) / 2, axis=dim)
+    if y.shape[dim] == 0:
+        return jnp.sum(y, axis=dim)
+    if x is not None and x.ndim > 1:
+        x = x.reshape((1,) * (y.ndim - x.ndim) + x.shape)
+    return jnp.trapezoid(y, x, 1 if dx is None else dx, axis=dim)
 
 
 def cdist(x1, x2, p=2.0):

@@ -14,7 +14,7 @@ def affine_grid(theta, size, align_corners=False):
     steps = [np.linspace(-1, 1, s) * (1 if align_corners else (s - 1) / s) if s > 1 else np.zeros(s) for s in size[2:]]
     base = np.stack([*reversed(np.meshgrid(*steps, indexing="ij")), np.ones(tuple(size[2:]))], axis=-1)
     flat = base.reshape(-1, base.shape[-1]).astype(theta.dtype)
-    return jnp.matmul(flat, jnp.swapaxes(theta, 1, 2)).reshape(-1, *base.shape[:-1], len(steps))
+    return jnp.einsum("pk,nik->npi", flat, theta).reshape(-1, *base.shape[:-1], len(steps))
 
 
 def clip_position(at, size):
