@@ -2,8 +2,8 @@
 
     python benchmarks/speed_coverage.py
 
-A definition is covered where an entry uses it, directly or through another. One that only hands its arguments, or its attributes, on to definitions that are covered (no call of JAX's
-in it) takes their time. The rest has a reason here.
+A definition is covered where an entry uses it, directly or through another. One that only hands its arguments, or its attributes, on
+to definitions that are covered (no call of JAX's in it) takes their time. The rest has a reason here.
 """
 
 import ast
