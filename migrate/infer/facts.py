@@ -3,7 +3,7 @@
 A project that is converted in parts gives each part the facts of the others, so that they agree.
 """
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from migrate.infer.engine import Inference
@@ -13,13 +13,15 @@ from migrate.source.modules import FileInfo, Unit
 from migrate.tables import Row
 
 SEQUENTIAL = "torch.nn.Sequential"
+CHILDREN = frozenset({"children", "named_children", "_modules"})
+LOOKS = frozenset({"isinstance", "hasattr", "getattr", "setattr", "delattr", "type", "print", "len", "str", "id"})
 HOOKS = frozenset({"register_forward_hook", "register_forward_pre_hook"})
 
 
 @dataclass(frozen=True)
 class Facts:
     """Layers that are tested with isinstance, attributes that are used otherwise than by a call, what files import of each other; whether a Sequential
-    is opened anywhere, a hook registered, a layer swapped by its name. `texts`: those that could be names of PyTorch, for look-ups by name."""
+    is opened anywhere, a hook registered, a layer swapped by its name. `texts`: those that could be names of PyTorch, for look-ups by name. `kept_children`: the children of a module are called or handed on by walking over them."""
 
     tested_layers: frozenset[str] = frozenset()
     opened_attributes: frozenset[str] = frozenset()
@@ -28,12 +30,13 @@ class Facts:
     hooked_layers: bool = False
     swapped_layers: bool = False
     texts: frozenset[str] = frozenset()
+    kept_children: bool = False
 
     def __or__(self, other: "Facts") -> "Facts":
         return Facts(
             self.tested_layers | other.tested_layers, self.opened_attributes | other.opened_attributes, self.imported_names | other.imported_names,
             self.opened_sequentials or other.opened_sequentials, self.hooked_layers or other.hooked_layers, self.swapped_layers or other.swapped_layers,
-            self.texts | other.texts,
+            self.texts | other.texts, self.kept_children or other.kept_children,
         )
 
 
@@ -52,7 +55,7 @@ def written(unit: Unit) -> Facts:
     opened: set[str] = set()
     imported: set[str] = set()
     texts: set[str] = set()
-    hooked = False
+    hooked = kept = False
     for file in unit.files.values():
         for node in file.source.nodes:
             if isinstance(node, ast.ImportFrom):
@@ -60,6 +63,7 @@ def written(unit: Unit) -> Facts:
                 imported.update(f"{base}.{a.name}" for a in node.names)
             elif isinstance(node, ast.Attribute):
                 hooked = hooked or node.attr in HOOKS
+                kept = kept or node.attr in CHILDREN and _keeps(node, file.source.parents)
                 if node.attr not in opened and _opens(node, file.source.parents.get(node)):
                     opened.add(node.attr)
             elif isinstance(node, ast.Constant):
@@ -67,7 +71,32 @@ def written(unit: Unit) -> Facts:
                     texts.add(node.value)
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2:
                 tested.update(_layers(unit, file, node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]))
-    return Facts(frozenset(tested), frozenset(opened), frozenset(imported), hooked_layers=hooked, texts=frozenset(texts))
+    return Facts(frozenset(tested), frozenset(opened), frozenset(imported), hooked_layers=hooked, texts=frozenset(texts), kept_children=kept)
+
+
+def _keeps(walk: ast.Attribute, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether `m.children()` is more than a loop that looks at each child: it calls them, or hands them on."""
+    at: ast.AST = walk
+    while not isinstance(up := parents.get(at), (ast.stmt, ast.comprehension)) and up is not None:
+        at = up
+    if not isinstance(up, ast.For) or up.iter is not at:
+        return not isinstance(up, (ast.FunctionDef, ast.ClassDef))
+    names = {n.id for n in ast.walk(up.target) if isinstance(n, ast.Name)}
+    used = (n for s in up.body for n in ast.walk(s) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load))
+    return any(_is_kept(n, parents) for n in used)
+
+
+def _is_kept(child: ast.Name, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether a child is called, stored or given to another function than the one that walks."""
+    parent = parents.get(child)
+    call = parents.get(parent) if isinstance(parent, ast.keyword) else parent
+    if not isinstance(call, ast.Call):
+        return isinstance(parent, (ast.Assign, ast.AnnAssign, ast.Return, ast.Tuple, ast.List, ast.Dict, ast.Yield))
+    called = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
+    at: ast.AST | None = call
+    while at is not None and not isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        at = parents.get(at)
+    return call.func is child or called not in LOOKS and not (at is not None and called == at.name)
 
 
 def known(unit: Unit, inf: Inference) -> Facts:

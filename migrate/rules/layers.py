@@ -77,7 +77,7 @@ def _native(ctx: Context, node: ast.Call, row: Row) -> tuple[Bound, Variant] | N
         return None
     if row.torch == IDENTITY and _hands_on_structures(ctx, node):
         return None
-    if not makes_object(variant) and (ctx.facts.hooked_layers or row.torch in ctx.facts.tested_layers or not _holds_function(ctx, node)):
+    if not makes_object(variant) and (ctx.facts.hooked_layers or ctx.facts.kept_children or row.torch in ctx.facts.tested_layers or not _holds_function(ctx, node)):
         return None
     return bound, variant
 
@@ -271,6 +271,14 @@ def only_called(ctx: Context, target: ast.Attribute) -> bool:
 
 HEAD = "class Net(nn.Module):\n    def __init__(self, n=4):\n        super().__init__()\n"
 EXAMPLES = (
+    Example(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = nn.Linear(3, 3)\n        self.act = nn.ReLU()\n\n    def forward(self, x):\n        for name, m in self.named_children():\n            x = m(x)\n        return x\n",
+        jax="        self.act = ReLU()\n", why="a walk over the children calls it",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.act = nn.ReLU()\n\n    def forward(self, x):\n        return self.act(x)\n\n    def count(self, m, n=0):\n        for c in m.children():\n            n += isinstance(c, nn.Linear) + self.count(c)\n        return n\n",
+        "        self.act = nnx.relu\n", "        self.act = keras.activations.relu\n", why="a walk that only looks",
+    ),
     Example(f"{HEAD}        self.a = nn.Linear(3, n, bias=False)\n", "        self.a = nnx.Linear(3, n, use_bias=False, rngs=rngs)\n", "        self.a = Linear(3, n, bias=False)\n"),
     Example(
         "class Net(nn.Module):\n    def __init__(self, norm_layer=nn.BatchNorm2d):\n        super().__init__()\n        self.norm = norm_layer(3)\n",
