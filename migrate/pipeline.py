@@ -18,7 +18,7 @@ from migrate.rules.builders import Builders
 from migrate.source import optional
 from migrate.source.keep import kept_nodes
 from migrate.source.modules import FileInfo, Unit
-from migrate.source.text import Source, SourceError, read
+from migrate.source.text import Source, SourceError, read, walk
 from migrate.support.extract import Support, attributes_of
 from migrate.support.extract import load as load_support
 from migrate.tables import Table, standard
@@ -42,6 +42,8 @@ class Conversion:
     plan: Plan | None = None
     newline: str = "\n"
     encoding: str = "utf-8"
+    used: frozenset[str] | None = None  # the attribute names that the code uses
+    imported: tuple[str, ...] = ()  # the top-level modules that it imports
 
 
 def deep(work: Callable[[], T]) -> T:
@@ -166,16 +168,18 @@ def emit(ctx: Context) -> Conversion:
         tree = ast.parse(code)
     except SyntaxError as e:
         return _broken(ctx, f"the result would not be valid Python: {e.msg} (line {e.lineno}: {(e.text or '').strip()})")
-    if twice := [n for n in ast.walk(tree) if isinstance(n, ast.Call) and len(given := [k.arg for k in n.keywords if k.arg]) > len(set(given))]:
+    nodes = walk(tree)
+    if twice := [n for n in nodes if isinstance(n, ast.Call) and len(given := [k.arg for k in n.keywords if k.arg]) > len(set(given))]:
         return _broken(ctx, f"the result would not be valid Python: an argument is given twice (line {twice[0].lineno})")
-    if lost := sorted(free_names(ast.walk(tree)) - free_names(ctx.source.nodes)):
+    if lost := sorted(free_names(nodes) - free_names(ctx.source.nodes)):
         ctx.report("MIG901", ctx.source.tree, f"the result looks up names that nothing binds: {', '.join(lost)}")
     names = frozenset(n for n in ctx.needs if n in ctx.support)
-    extra = {f"{ctx.support_module}.py": ctx.support.module(names, attributes_of(tree))} if names else {}
+    used = attributes_of(tree, nodes)
+    extra = {f"{ctx.support_module}.py": ctx.support.module(names, used)} if names else {}
     source: Source = ctx.source
     if source.newline != "\n":
         code = code.replace("\n", source.newline)
-    return Conversion(code, extra, tuple(sorted(ctx.diagnostics)), source.filename, names, ctx.plan, source.newline, source.encoding)
+    return Conversion(code, extra, tuple(sorted(ctx.diagnostics)), source.filename, names, ctx.plan, source.newline, source.encoding, frozenset(used), imports.tops(nodes))
 
 
 def _broken(ctx: Context, why: str) -> Conversion:

@@ -1,6 +1,5 @@
 """Converts one part of a project: what a worker does. Tasks and results are JSON, so that they travel between processes and machines."""
 
-import ast
 from collections.abc import Iterable, MutableMapping
 from pathlib import Path
 from typing import Any
@@ -9,14 +8,13 @@ from migrate.diagnostics import Diagnostic
 from migrate.infer.facts import Exchange, Facts
 from migrate.pipeline import Conversion, deep
 from migrate.port import notebooks
-from migrate.port.interface import imported, interface, rewrites
+from migrate.port.interface import interface, rewrites, uses
 from migrate.port.scan import pack_facts, unpack_facts
 from migrate.port.store import canonical, digest
 from migrate.project import convert_reached
 from migrate.settings import table_for
 from migrate.source.projects import Reach
 from migrate.source.trimming import trim
-from migrate.support.extract import attributes_of
 
 Task = dict[str, Any]  # project, search, files: [[path, module]], target, support, facts; earlier: the content of an earlier result
 Result = dict[str, Any]
@@ -75,16 +73,13 @@ def _convert(task: Task, kept: Kept | None) -> Result:
 
 
 def _file(c: Conversion) -> dict[str, Any]:
-    try:
-        tree = ast.parse(c.code)
-    except (SyntaxError, ValueError, RecursionError):
-        tree = ast.Module([], [])
+    used, imported = uses(c)
     return {
         "code": c.code,
         "encoding": c.encoding,
         "names": sorted(c.names),
-        "used": sorted(attributes_of(tree)),
-        "imports": imported(tree),
+        "used": sorted(used),
+        "imports": list(imported),
         "rewrites": rewrites(c),
         "diagnostics": [[d.line, d.column, d.code, d.message] for d in c.diagnostics],
     }

@@ -7,6 +7,9 @@ import ast
 from collections import Counter
 
 from migrate.pipeline import Conversion
+from migrate.rules.imports import tops
+from migrate.source.text import walk
+from migrate.support.extract import attributes_of
 
 Interface = dict[str, str]
 
@@ -37,7 +40,7 @@ def _members(c: ast.ClassDef) -> set[str]:
     for s in c.body:
         if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef)):
             found.add(s.name + _signature(s))
-            for n in ast.walk(s):
+            for n in walk(s):
                 if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call) and isinstance(n.value.func, (ast.Name, ast.Attribute)):
                     made = ast.unparse(n.value.func)
                     if made.rpartition(".")[2][:1].isupper():
@@ -45,15 +48,16 @@ def _members(c: ast.ClassDef) -> set[str]:
     return found
 
 
-def imported(tree: ast.AST) -> list[str]:
-    """The top-level modules that some code imports."""
-    found: set[str] = set()
-    for n in ast.walk(tree):
-        if isinstance(n, ast.Import):
-            found.update(a.name.partition(".")[0] for a in n.names)
-        elif isinstance(n, ast.ImportFrom) and n.module and not n.level:
-            found.add(n.module.partition(".")[0])
-    return sorted(found)
+def uses(c: Conversion) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The attribute names that converted code uses, and the top-level modules that it imports."""
+    if c.used is not None:
+        return c.used, c.imported
+    try:
+        tree = ast.parse(c.code)
+    except (SyntaxError, ValueError, RecursionError):
+        tree = ast.Module([], [])
+    nodes = walk(tree)
+    return frozenset(attributes_of(tree, nodes)), tops(nodes)
 
 
 def rewrites(c: Conversion) -> dict[str, int]:

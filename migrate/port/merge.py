@@ -67,7 +67,7 @@ def _entry(f: dict[str, Any], diagnostics: list[Any], changed: bool, original: b
         if changed
         else "unchanged"
     )
-    return {"status": status, "lines": original.count(b"\n"), "rewrites": f["rewrites"], "diagnostics": diagnostics}
+    return {"status": status, "lines": f.get("lines", original.count(b"\n")), "rewrites": f["rewrites"], "diagnostics": diagnostics}
 
 
 def _encoded(code: str, encoding: str) -> bytes:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from migrate.pipeline import Conversion
-from migrate.port.interface import imported, rewrites
-from migrate.support.extract import attributes_of
+from migrate.port.interface import rewrites, uses
 
 MARK = "# migrate: cell {}"
 MAGIC = "__notebook_line__({})"
@@ -48,14 +47,15 @@ class Notebook:
                 if i in found:
                     text = self._back(found[i])
                     cell["source"] = text.splitlines(keepends=True) if isinstance(cell.get("source"), list) else text
-        tree = ast.parse(c.code) if found else ast.Module([], [])
+        used, imported = uses(c)
         text = json.dumps(data, indent=self.indent, ensure_ascii=False) + "\n"
         return {
             "code": text,
             "encoding": "utf-8",
             "names": sorted(c.names) if found else [],
-            "used": sorted(attributes_of(tree)),
-            "imports": imported(tree),
+            "used": sorted(used) if found else [],
+            "imports": list(imported) if found else [],
+            "lines": sum(t.count("\n") + 1 for t in self.cells.values()),
             "rewrites": rewrites(c),
             "diagnostics": sorted(listed),
         }

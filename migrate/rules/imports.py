@@ -7,7 +7,7 @@ Left: an import that a construct that was left still needs; inside the function 
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from migrate.context import Context
@@ -15,7 +15,7 @@ from migrate.removal import remove_statement
 from migrate.rules import lookups, relocation, rngs
 from migrate.rules.example import Example
 from migrate.source.installed import folder_of
-from migrate.source.text import import_text
+from migrate.source.text import import_text, walk
 from migrate.tables import Row
 
 RULE = "imports"
@@ -56,7 +56,7 @@ def _places(node: ast.AST, path: str) -> Iterator[tuple[str, list[ast.AST], set[
         if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)):
             own = f"{path}{n.name}"
             a = n.args
-            yield own, [m for s in n.body for m in ast.walk(s)], {p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if p is not None}
+            yield own, walk(*n.body), {p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if p is not None}
             stack += [*n.decorator_list, n.args, *([n.returns] if n.returns else [])]
         elif isinstance(n, ast.ClassDef):
             yield from _places_in_class(n, path)
@@ -68,6 +68,17 @@ def _places(node: ast.AST, path: str) -> Iterator[tuple[str, list[ast.AST], set[
 
 def _places_in_class(n: ast.ClassDef, path: str) -> Iterator[tuple[str, list[ast.AST], set[str]]]:
     yield from _places(n, f"{path}{n.name}.")
+
+
+def tops(nodes: Iterable[ast.AST]) -> tuple[str, ...]:
+    """The top-level modules that some code imports."""
+    found: set[str] = set()
+    for n in nodes:
+        if isinstance(n, ast.Import):
+            found.update(a.name.partition(".")[0] for a in n.names)
+        elif isinstance(n, ast.ImportFrom) and n.module and not n.level:
+            found.add(n.module.partition(".")[0])
+    return tuple(sorted(found))
 
 
 def is_torch(dotted: str) -> bool:
@@ -84,7 +95,7 @@ def plan(ctx: Context, used: Usage) -> None:
     """Plans the edits of all import statements; `used` is what the output looks up, imports aside."""
     src = ctx.source
     first: ast.stmt | None = None
-    for node in ast.walk(src.tree):
+    for node in src.nodes:
         if not isinstance(node, (ast.Import, ast.ImportFrom)) or node in ctx.removed:
             continue
         _left_behind(ctx, node)

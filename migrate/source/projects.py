@@ -12,7 +12,7 @@ from migrate.libraries import Boundary, Library
 from migrate.source.free import own_names
 from migrate.source.installed import folder_of
 from migrate.source.modules import MODULE_BASES
-from migrate.source.text import Source, SourceError
+from migrate.source.text import Source, SourceError, walk
 from migrate.source.text import read as read_text
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -43,7 +43,7 @@ class Module:
     def nested(self) -> dict[str, str]:
         """What the imports inside functions and other statements bind, to what; the outermost import of a name counts."""
         found: dict[str, str] = {}
-        for node in ast.walk(self.tree):
+        for node in walk(self.tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 for name, dotted in _imports(self, node):
                     found.setdefault(name, dotted)
@@ -401,8 +401,9 @@ def _is_type_checking(test: ast.expr) -> bool:
 
 def _attributes(s: ast.stmt) -> Iterator[ast.Attribute]:
     """The outermost attribute chains of a statement."""
-    inner = {id(n.value) for n in ast.walk(s) if isinstance(n, ast.Attribute)}
-    return (n for n in ast.walk(s) if isinstance(n, ast.Attribute) and id(n) not in inner)
+    found = [n for n in walk(s) if isinstance(n, ast.Attribute)]
+    inner = {id(n.value) for n in found}
+    return (n for n in found if id(n) not in inner)
 
 
 def _binds(s: ast.stmt) -> Iterator[str]:
@@ -450,11 +451,12 @@ def _touches(s: ast.stmt) -> Iterator[str]:
 
 def _reflected(s: ast.stmt) -> set[str]:
     """Names that a statement looks up in whatever module `sys.modules[...]` gives it: `module.default_config`."""
+    nodes = walk(s)
     held = {
-        t.id for n in ast.walk(s) if isinstance(n, ast.Assign) and isinstance(n.value, ast.Subscript) and isinstance(n.value.value, ast.Attribute) and n.value.value.attr == "modules"
+        t.id for n in nodes if isinstance(n, ast.Assign) and isinstance(n.value, ast.Subscript) and isinstance(n.value.value, ast.Attribute) and n.value.value.attr == "modules"
         and isinstance(n.value.value.value, ast.Name) and n.value.value.value.id == "sys" for t in n.targets if isinstance(t, ast.Name)
     }
-    found = {n.attr for n in ast.walk(s) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id in held} if held else set()
+    found = {n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id in held} if held else set()
     return {name for name in found if not name.startswith("__")}
 
 

@@ -183,6 +183,21 @@ def read(text: str | bytes, filename: str) -> Source:
     return Source(filename, text, tree, newline, encoding)
 
 
+def walk(*trees: ast.AST) -> list[ast.AST]:
+    """All nodes, as `ast.walk` orders them, without the `ctx` of names; it takes half of the time."""
+    found = list(trees)
+    for node in found:
+        for name in node._fields:
+            if name == "ctx":
+                continue
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                found += [v for v in value if isinstance(v, ast.AST)]
+            elif isinstance(value, ast.AST):
+                found.append(value)
+    return found
+
+
 def _linked(tree: ast.Module) -> tuple[list[ast.AST], dict[ast.AST, ast.AST]]:
     """(nodes, parents), without recursion: expressions may be thousands of levels deep."""
     nodes: list[ast.AST] = []
@@ -191,8 +206,15 @@ def _linked(tree: ast.Module) -> tuple[list[ast.AST], dict[ast.AST, ast.AST]]:
     while stack:
         node = stack.pop()
         nodes.append(node)
-        children = list(ast.iter_child_nodes(node))
+        children: list[ast.AST] = []
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                children += [v for v in value if isinstance(v, ast.AST)]
+            elif isinstance(value, ast.AST):
+                children.append(value)
         for child in children:
             parents[child] = node
-        stack.extend(reversed(children))
+        children.reverse()
+        stack += children
     return nodes, parents

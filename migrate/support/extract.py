@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
+from migrate.source.text import walk
+
 FOLDER = Path(__file__).parent
 FOLDERS = {"flax": ("jax", "flax"), "keras": ("jax", "keras")}
 HEADER = '"""PyTorch semantics that {framework} has no function or layer for; only what this code uses. Made by migrate."""\n'
@@ -32,13 +34,26 @@ class Definition:
     def _used(self) -> set[str]:
         return {n.id for n in ast.walk(self.node) if isinstance(n, ast.Name)} - {self.name}
 
+    @cached_property
+    def attributes(self) -> set[str]:
+        """The attribute names that it uses."""
+        return attributes_of(self.node)
+
+    @cached_property
+    def _pruned(self) -> "dict[tuple[str, ...], Definition]":
+        return {}
+
     def without_unused(self, used: set[str]) -> "Definition":
         """A class without the methods that nothing uses."""
         if not isinstance(self.node, ast.ClassDef):
             return self
         gone = [m for m in self.node.body if isinstance(m, ast.FunctionDef) and not _is_kept(m.name, used)]
-        if not gone:
-            return self
+        names = tuple(m.name for m in gone)
+        if gone and names not in self._pruned:
+            self._pruned[names] = self._without(self.node, gone)
+        return self._pruned[names] if gone else self
+
+    def _without(self, whole: ast.ClassDef, gone: list[ast.FunctionDef]) -> "Definition":
         lines: list[str | None] = list(self.text.split("\n"))
         offset = self.first
         for m in gone:
@@ -47,7 +62,7 @@ class Definition:
             while start > 0 and (before := lines[start - 1]) is not None and not before.strip():
                 start -= 1
             lines[start : end + 1] = [None] * (end + 1 - start)
-        node = copy.copy(self.node)
+        node = copy.copy(whole)
         node.body = [m for m in node.body if m not in gone] or [ast.Pass()]
         return replace(self, text="\n".join(line for line in lines if line is not None).rstrip(), node=node)
 
@@ -109,7 +124,7 @@ class Support:
             chosen = sorted(wanted.values(), key=lambda d: d.order)
             if used is None:
                 return chosen
-            seen = used.union(*(attributes_of(d.node) for d in chosen))
+            seen = used.union(*(d.attributes for d in chosen))
             if seen == used:
                 return chosen
             used = seen
@@ -120,10 +135,10 @@ KEPT = re.compile(r"build_from$|tree_flatten$|tree_unflatten$|set_value$|train$|
 SYNTAX = {"__setitem__": "[]=", "__delitem__": "del", "__setattr__": "a.b.c=", "__add__": "+", "__iadd__": "+", "__mul__": "*", "__delattr__": "del"}
 
 
-def attributes_of(tree: ast.AST) -> set[str]:
-    """The attribute names that code uses, with what stands for special methods: "[]=", "del", "+", ..."""
+def attributes_of(tree: ast.AST, nodes: Iterable[ast.AST] = ()) -> set[str]:
+    """The attribute names that code uses, with what stands for special methods: "[]=", "del", "+", ... `nodes`: those of the tree, where they are known."""
     found: set[str] = set()
-    for n in ast.walk(tree):
+    for n in nodes or walk(tree):
         match n:
             case ast.Attribute():
                 found.add(n.attr)
