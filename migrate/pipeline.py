@@ -160,14 +160,14 @@ def emit(ctx: Context) -> Conversion:
     comments.plan(ctx)
     try:
         draft = ast.parse(Emitter(ctx.plan).text())
-    except SyntaxError as e:
-        return _broken(ctx, f"the result would not be valid Python: {e.msg} (line {e.lineno}: {(e.text or '').strip()})")
+    except (SyntaxError, MemoryError) as e:
+        return _unparsable(ctx, e)
     imports.plan(ctx, imports.usage(_without_imports(draft)))
     code = Emitter(ctx.plan).text()
     try:
         tree = ast.parse(code)
-    except SyntaxError as e:
-        return _broken(ctx, f"the result would not be valid Python: {e.msg} (line {e.lineno}: {(e.text or '').strip()})")
+    except (SyntaxError, MemoryError) as e:
+        return _unparsable(ctx, e)
     nodes = walk(tree)
     if twice := [n for n in nodes if isinstance(n, ast.Call) and len(given := [k.arg for k in n.keywords if k.arg]) > len(set(given))]:
         return _broken(ctx, f"the result would not be valid Python: an argument is given twice (line {twice[0].lineno})")
@@ -182,8 +182,15 @@ def emit(ctx: Context) -> Conversion:
     return Conversion(code, extra, tuple(sorted(ctx.diagnostics)), source.filename, names, ctx.plan, source.newline, source.encoding, frozenset(used), imports.tops(nodes))
 
 
-def _broken(ctx: Context, why: str) -> Conversion:
-    ctx.report("MIG901", ctx.source.tree, why)
+def _unparsable(ctx: Context, e: SyntaxError | MemoryError) -> Conversion:
+    """Calls nest deeper than chains of methods do: that is no bug."""
+    if isinstance(e, MemoryError) or "nested" in e.msg:
+        return _broken(ctx, "the converted code would be nested too deeply", "MIG503")
+    return _broken(ctx, f"the result would not be valid Python: {e.msg} (line {e.lineno}: {(e.text or '').strip()})")
+
+
+def _broken(ctx: Context, why: str, code: str = "MIG901") -> Conversion:
+    ctx.report(code, ctx.source.tree, why)
     return Conversion(ctx.source.text, {}, tuple(sorted(ctx.diagnostics)), ctx.source.filename)
 
 

@@ -170,6 +170,7 @@ class Unit:
     data: Callable[[], Iterable[tuple[Path, str, Path]]] = tuple  # the data files beside the code
     texts: set[str] | None = None  # the strings of all files that could be names, once asked for
     decorated: dict[FunctionInfo, ClassInfo] = field(default_factory=dict)  # functions that a decorator turns into classes of modules
+    _resolved: "dict[ast.expr, ClassInfo | FunctionInfo | Row | str | None] | None" = None  # what was asked for, once all is linked
 
     def add(self, source: Source, module: str = "", package: bool = False) -> FileInfo:
         """Indexes a file."""
@@ -190,6 +191,7 @@ class Unit:
                         self.subclasses.setdefault(b, []).append(c)
             self._added_methods(file)
         self.decorated = classes_of_functions(self)
+        self._resolved = {}
 
     def defined(self, file: FileInfo, node: ast.AST) -> "ClassInfo | FunctionInfo | None":
         """What a definition makes: the class or function, or the class that its decorator turns it into."""
@@ -224,6 +226,13 @@ class Unit:
 
     def resolve(self, file: FileInfo, node: ast.expr) -> "ClassInfo | FunctionInfo | Row | str | None":
         """What a name or dotted expression means: a local class or function, a row, or a foreign dotted name."""
+        if self._resolved is None:
+            return self._meaning(file, node)
+        if node not in self._resolved:
+            self._resolved[node] = self._meaning(file, node)
+        return self._resolved[node]
+
+    def _meaning(self, file: FileInfo, node: ast.expr) -> "ClassInfo | FunctionInfo | Row | str | None":
         if isinstance(node, ast.Name):
             bound = file.names.lookup(node)
             local = [b for b in bound if b.kind in ("class", "function")]
