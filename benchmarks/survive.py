@@ -1,4 +1,5 @@
-"""Converts every Python file of the standard library and of the folders given, one by one in one process: none may stop it, and what comes out must parse.
+"""Converts every Python file of the standard library and of the folders given, one by one in one process: none may stop it, what
+comes out must parse, and a second conversion must give the same (objects lie elsewhere in memory, so that no order of a set may show).
 
 usage: survive.py [FOLDER ...] [--target flax] [--seconds 60]      exit status 1 where a file met an error of ours, or took longer than the seconds
 """
@@ -24,6 +25,9 @@ def fault(path: Path, target: str) -> str:
         if isinstance(e, KeyboardInterrupt):
             raise
         return "".join(traceback.format_exception(e)[-4:])
+    again = migrate.convert_source(path.read_bytes(), target=target, filename=str(path))
+    if (again.code, again.diagnostics, again.names) != (found.code, found.diagnostics, found.names):
+        return "a second conversion gives another result"
     if told := [str(d) for d in found.diagnostics if d.code.startswith("MIG9")]:
         return "; ".join(told)
     if any(d.code in ("MIG501", "MIG503") for d in found.diagnostics):

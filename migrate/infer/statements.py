@@ -207,7 +207,7 @@ def _one_of(inf: Inference, frame: Frame, test: ast.BoolOp) -> None:
         narrow(inf, frame, v, True)
         found.append(frame.env)
     frame.env = before
-    for name in {n for env in found for n in env}:
+    for name in dict.fromkeys(n for env in found for n in env):
         kinds = [env[name] for env in found if name in env and env[name] != before.get(name)]
         if len(kinds) == len(found) and all(k.tag == kinds[0].tag for k in kinds):
             frame.env[name] = join_all(kinds)

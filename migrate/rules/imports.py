@@ -133,7 +133,7 @@ def _carried(ctx: Context, used: Usage) -> str:
 
 def _left_behind(ctx: Context, node: ast.Import | ast.ImportFrom) -> None:
     """Says that a library which builds on PyTorch is not converted along."""
-    for top in {_dotted(ctx, node, a).partition(".")[0] for a in node.names}:
+    for top in sorted({_dotted(ctx, node, a).partition(".")[0] for a in node.names}):
         known = top in ctx.unit.boundary.libraries or top in {m.partition(".")[0] for m in ctx.unit.files} or any(r.torch.startswith(f"{top}.") for r in ctx.unit.table.rows)
         if not known and folder_of(top) is not None:
             ctx.report("MIG502", node, f"{top} builds on PyTorch and is not converted along: give its folder with --root")
