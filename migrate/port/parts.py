@@ -10,6 +10,7 @@ from migrate.port.layout import Layout
 from migrate.port.scan import Scan
 
 MOST = 40_000  # lines of a part; about 5 kB of memory for each
+SEEN = 0.35  # what a line of what a part reaches in other parts costs, beside one of its own: only what is needed of it is converted
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ def divide(found: Layout, scans: Mapping[str, Scan], chosen: Iterable[str], most
     for root, files in by_root.items():
         edges = {p: _needs(found, scans[p], root, p) for p in files}
         for together in _connected(files, edges):
-            parts += _cut(root, _ordered(together, edges), scans, most)
+            parts += _cut(root, _ordered(together, edges), edges, scans, most)
     return sorted(parts, key=lambda p: (-p.lines, p.files))
 
 
@@ -88,15 +89,57 @@ def _ordered(files: list[str], edges: Mapping[str, list[str]]) -> list[str]:
     return order
 
 
-def _cut(root: str, files: list[str], scans: Mapping[str, Scan], most: int) -> list[Part]:
-    total = sum(scans[p].lines for p in files)
-    size = total / max(1, -(-total // most))  # parts of about the same size
-    parts: list[list[str]] = [[]]
-    lines = [0]
-    for p in files:
-        if parts[-1] and lines[-1] + scans[p].lines / 2 > size:
-            parts.append([])
-            lines.append(0)
-        parts[-1].append(p)
-        lines[-1] += scans[p].lines
-    return [Part(root, tuple(f), n, len(parts) > 1) for f, n in zip(parts, lines, strict=True)]
+def _cut(root: str, files: list[str], edges: Mapping[str, list[str]], scans: Mapping[str, Scan], most: int) -> list[Part]:
+    """As few parts as the size allows, of about the same cost, so that processes have the same to do."""
+    lines = [scans[p].lines for p in files]
+    number = max(1, -(-sum(lines) // most))
+    if number == 1:
+        return [Part(root, tuple(files), sum(lines))]
+    reached = _reached(files, edges)
+    low, high = 0, 2 * sum(lines)  # the cost that no part may pass: the least with which the parts are not too many
+    while high - low > 100:
+        middle = (low + high) // 2
+        if len(_filled(lines, reached, middle)) > number:
+            low = middle
+        else:
+            high = middle
+    ends = _filled(lines, reached, high)
+    bounds = zip([0, *ends], ends, strict=False)
+    return [Part(root, tuple(files[a:b]), sum(lines[a:b]), cut=True) for a, b in bounds]
+
+
+def _reached(files: list[str], edges: Mapping[str, list[str]]) -> list[int]:
+    """For each file the files that it needs, over others too: a bit for each."""
+    at = {p: i for i, p in enumerate(files)}
+    reached: list[int] = []
+    for i, p in enumerate(files):
+        mask = 1 << i
+        for q in edges[p]:
+            if (j := at.get(q)) is not None:
+                mask |= reached[j] if j < i else 1 << j
+        reached.append(mask)
+    return reached
+
+
+def _filled(lines: list[int], reached: list[int], most: int) -> list[int]:
+    """Where parts end that are filled in order, none beyond a cost."""
+    ends: list[int] = []
+    own = seen = mask = first = 0
+    for i, n in enumerate(lines):
+        added = _bits(reached[i] & ~mask)
+        elsewhere = sum(lines[j] for j in added if j < first)
+        if i > first and own + n + SEEN * (seen + elsewhere) > most:
+            ends.append(i)
+            first, own, seen, mask = i, 0, 0, 0
+            elsewhere = sum(lines[j] for j in _bits(reached[i]) if j < first)
+        own, seen, mask = own + n, seen + elsewhere, mask | reached[i]
+    return [*ends, len(lines)]
+
+
+def _bits(mask: int) -> list[int]:
+    found = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return found
