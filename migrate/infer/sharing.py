@@ -34,6 +34,19 @@ NOTHING: Value = frozenset()
 ANY = "[*]"  # the key of elements whose index is not known
 
 
+def ordered(value: Value) -> list[Ref]:
+    """Its parts, in an order that does not depend on where they lie in memory."""
+    return sorted(value, key=lambda r: (_position(r.made), _position(r.views), r.copied, not r.sure)) if len(value) > 1 else list(value)
+
+
+def _position(part: object) -> str:
+    if isinstance(part, tuple):
+        return f"({','.join(map(_position, part))})"
+    if isinstance(part, ast.AST):
+        return f"{getattr(part, 'lineno', 0):08}:{getattr(part, 'col_offset', 0):06}:{getattr(part, 'end_lineno', 0):08}:{getattr(part, 'end_col_offset', 0):06}"
+    return repr(part) if isinstance(part, (str, int)) else type(part).__name__
+
+
 def viewed(value: Value, node: ast.AST, piece: Hashable = None, sure: bool = True) -> Value:
     """A view of each."""
     return frozenset(r.view(node, piece, sure) for r in value)
@@ -88,7 +101,7 @@ class State:
     def read(self, value: Value, key: str, symbolic: bool = False) -> Value:
         """What is under a key of each of some objects. `symbolic`: what nothing is known of is a thing of its own."""
         found: set[Ref] = set()
-        for r in value:
+        for r in ordered(value):
             keys = [(made, k) for made, k in self.fields if made == r.owner and k.startswith("[")] if key == ANY else [(r.owner, key)]
             if key != ANY and key.startswith("["):
                 keys.append((r.owner, ANY))
@@ -100,7 +113,7 @@ class State:
 
     def write(self, value: Value, key: str, held: Value) -> None:
         """Puts something under a key."""
-        for r in value:
+        for r in ordered(value):
             only = len(value) == 1 and r.sure and key != ANY
             self.fields[r.owner, key] = held if only else self.fields.get((r.owner, key), NOTHING) | held
 
@@ -143,8 +156,8 @@ def sharing(state: State, target: Value) -> Iterator[Shared]:
     """The places that share memory with a value."""
     certain = len(target) == 1
     for name, value in state.names.items():
-        for r in value:
-            for t in target:
+        for r in ordered(value):
+            for t in ordered(target):
                 if r.made == t.made and (found := _related(t, r)):
                     how, steps = found
                     yield Shared(name, name, "name", how, certain and len(value) == 1 and r.sure and t.sure, steps, r.copied or t.copied)
@@ -159,7 +172,7 @@ def _held(state: State, target: Value, root: str, value: Value, certain: bool) -
         below: list[tuple[str, Value, bool]] = []
         for path, objects, sure in level:
             sure = sure and len(objects) == 1 and all(o.sure for o in objects)
-            for o in objects:
+            for o in ordered(objects):
                 if o.owner in seen:
                     continue
                 seen.add(o.owner)
@@ -168,8 +181,8 @@ def _held(state: State, target: Value, root: str, value: Value, certain: bool) -
                         continue
                     attribute, text = key.startswith("."), f"{path}{key}"
                     below.append((text, held, sure and key != ANY))
-                    for r in held:
-                        for t in target:
+                    for r in ordered(held):
+                        for t in ordered(target):
                             if r.made == t.made and (found := _related(t, r)):
                                 place = "attribute" if attribute else "element" if depth == 0 and _assignable(made) else "deep"
                                 known = certain and sure and key != ANY and len(held) == 1 and r.sure and t.sure

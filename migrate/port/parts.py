@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from migrate.port.layout import Layout
 from migrate.port.scan import Scan
 
-MOST = 40_000  # lines of a part; about 5 kB of memory for each
-SEEN = 0.35  # what a line of what a part reaches in other parts costs, beside one of its own: only what is needed of it is converted
+MOST = 40_000  # lines of a part on average, which bounds the memory of a process
+SEEN = 0.6  # what a line of what a part reaches in other parts costs, beside one of its own: only what is needed of it is converted
 
 
 @dataclass(frozen=True)
@@ -90,20 +90,20 @@ def _ordered(files: list[str], edges: Mapping[str, list[str]]) -> list[str]:
 
 
 def _cut(root: str, files: list[str], edges: Mapping[str, list[str]], scans: Mapping[str, Scan], most: int) -> list[Part]:
-    """As few parts as the size allows, of about the same cost, so that processes have the same to do."""
+    """As few parts as the size allows, of about the same cost, so that processes have the same to do. None has half as much again as the size."""
     lines = [scans[p].lines for p in files]
     number = max(1, -(-sum(lines) // most))
     if number == 1:
         return [Part(root, tuple(files), sum(lines))]
     reached = _reached(files, edges)
     low, high = 0, 2 * sum(lines)  # the cost that no part may pass: the least with which the parts are not too many
-    while high - low > 100:
+    while high - low > 1:
         middle = (low + high) // 2
-        if len(_filled(lines, reached, middle)) > number:
+        if len(_filled(lines, reached, middle, most * 3 // 2)) > number:
             low = middle
         else:
             high = middle
-    ends = _filled(lines, reached, high)
+    ends = _filled(lines, reached, high, most * 3 // 2)
     bounds = zip([0, *ends], ends, strict=False)
     return [Part(root, tuple(files[a:b]), sum(lines[a:b]), cut=True) for a, b in bounds]
 
@@ -121,14 +121,14 @@ def _reached(files: list[str], edges: Mapping[str, list[str]]) -> list[int]:
     return reached
 
 
-def _filled(lines: list[int], reached: list[int], most: int) -> list[int]:
-    """Where parts end that are filled in order, none beyond a cost."""
+def _filled(lines: list[int], reached: list[int], most: int, largest: int) -> list[int]:
+    """Where parts end that are filled in order, none beyond a cost nor a number of lines."""
     ends: list[int] = []
     own = seen = mask = first = 0
     for i, n in enumerate(lines):
         added = _bits(reached[i] & ~mask)
         elsewhere = sum(lines[j] for j in added if j < first)
-        if i > first and own + n + SEEN * (seen + elsewhere) > most:
+        if i > first and (own + n > largest or own + n + SEEN * (seen + elsewhere) > most):
             ends.append(i)
             first, own, seen, mask = i, 0, 0, 0
             elsewhere = sum(lines[j] for j in _bits(reached[i]) if j < first)

@@ -95,7 +95,8 @@ def others(ctx: Context, node: ast.AST, event: Event, itself: bool = False) -> l
     statement = ctx.source.statement(node)
     bound = {ast.unparse(t) for t in statement.targets if isinstance(t, ast.Attribute)} if isinstance(statement, ast.Assign) and statement is not node else set()
     for s in event.shared:
-        if s.path == own or s.at in event.places and not itself or s.path in found and s.how != "same" or s.path in bound or not _lasts(ctx, node, s):
+        surer = s.path in found and found[s.path].copied and not s.copied
+        if s.path == own or s.at in event.places and not itself or s.path in found and s.how != "same" and not surer or s.path in bound or not _lasts(ctx, node, s):
             continue
         found[s.path] = s
     return list(found.values())
