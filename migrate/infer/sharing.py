@@ -176,9 +176,7 @@ def _held(state: State, target: Value, root: str, value: Value, certain: bool) -
                 if o.owner in seen:
                     continue
                 seen.add(o.owner)
-                for (made, key), held in state.fields.items():
-                    if made != o.owner:
-                        continue
+                for key, made, held in sorted(((k, m, h) for (m, k), h in state.fields.items() if m == o.owner), key=lambda f: f[0]):
                     attribute, text = key.startswith("."), f"{path}{key}"
                     below.append((text, held, sure and key != ANY))
                     for r in ordered(held):
