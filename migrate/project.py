@@ -14,7 +14,7 @@ from migrate.infer.facts import Exchange
 from migrate.libraries import Boundary
 from migrate.pipeline import SUPPORT, Conversion, convert_unit, deep, target_named
 from migrate.settings import table_for
-from migrate.source.datafiles import beside
+from migrate.source.datafiles import beside, holds_code
 from migrate.source.modules import Unit
 from migrate.source.projects import Module, Reach
 from migrate.source.text import SourceError, read
@@ -144,7 +144,9 @@ def convert_reached(
     for m in modules.values():
         c = converted[m.name]
         notes = [Diagnostic(1, 1, "MIG104", f"left out, as nothing needed uses it: {', '.join(left_out[m.name])}", str(m.path))] if left_out[m.name] else []
-        files[m.path] = c if m.whole else replace(c, code=close_gaps(c.code), diagnostics=tuple(sorted([*c.diagnostics, *notes])))
+        notes += _templates(m)
+        found = tuple(sorted([*c.diagnostics, *notes])) if notes else c.diagnostics
+        files[m.path] = replace(c, diagnostics=found) if m.whole else replace(c, code=close_gaps(c.code), diagnostics=found)
     for path, error in reach.unreadable.items():
         files[path] = Conversion(reach.bytes(path).decode("utf-8", "replace"), {}, (Diagnostic(error.line or 1, error.column or 1, "MIG501", str(error), str(path)),), str(path))
     return files, modules
@@ -157,7 +159,16 @@ def _data_files(modules: "Mapping[str, Module | Placed]") -> Iterator[tuple[Path
         if not folders or libraries.standard().of(m.name):
             continue
         top = m.path.parents[len(folders) - 1]
-        yield from ((p, folders[0], p.relative_to(top)) for p in beside(m.path, m.tree, top))
+        yield from ((p, folders[0], p.relative_to(top)) for p in beside(m.path, m.tree, top) if not holds_code(p))
+
+
+def _templates(m: Module) -> list[Diagnostic]:
+    """What is said of the files beside a module that hold PyTorch code and are no modules."""
+    folders = m.name.split(".")[: None if m.package else -1]
+    if not folders or libraries.standard().of(m.name):
+        return []
+    held = [p for p in beside(m.path, m.tree, m.path.parents[len(folders) - 1]) if holds_code(p)]
+    return [Diagnostic(1, 1, "MIG301", f"{p.name}: PyTorch code in a file that is no module is not converted, and the file is left out", str(m.path)) for p in held]
 
 
 def _copied(modules: "Mapping[str, Module | Placed]", out: Path) -> dict[Path, bytes]:

@@ -18,8 +18,11 @@ def test_data_files(tmp_path: Path) -> None:
     (package / "net.py").write_text(
         "from pathlib import Path\nimport torch\nHERE = Path(__file__).parent\n\n\ndef f(size):\n    return HERE / 'data' / 'table.npy', HERE / f'data/{size}.pt'\n"
     )
-    (tmp_path / "src" / "main.py").write_text("from lib.net import f\nprint(f('small'))\n")
+    (package / "data" / "call.jinja").write_text("{{ head }}\nimport torch\n\n\ndef call(x):\n    return torch.sin(x)\n")
+    (package / "made.py").write_text("from pathlib import Path\nTEMPLATE = Path(__file__).parent / 'data' / 'call.jinja'\n")
+    (tmp_path / "src" / "main.py").write_text("from lib.made import TEMPLATE\nfrom lib.net import f\nprint(f('small'), TEMPLATE)\n")
     found = migrate.convert_path(tmp_path / "src" / "main.py", tmp_path / "out")
+    assert "call.jinja" in str([d for d in found.files[package / "made.py"].diagnostics if d.code == "MIG301"])
     held = {p.name for p in (tmp_path / "out" / "lib" / "data").iterdir()}
     assert held == {"table.npy", "small.pt", "large.pt"}
     assert tmp_path / "out" / "lib" / "data" / "table.npy" in found.written

@@ -23,6 +23,14 @@ def beside(path: Path, tree: ast.Module, root: Path) -> list[Path]:
     return [p for p in _others(root) if wanted.fullmatch(p.name)]
 
 
+@cache
+def holds_code(path: Path) -> bool:
+    """Whether a file that is no module holds PyTorch code, as templates do: it can't be taken along as it is."""
+    if path.suffix in SETTINGS or path.stat().st_size > LARGEST:
+        return False
+    return re.search(rb"(?m)^(import|from) torch\b", path.read_bytes()) is not None
+
+
 def _patterns(tree: ast.Module) -> Iterator[str]:
     """What the last parts of the paths in a module look like, as regular expressions."""
     for node in ast.walk(tree):
