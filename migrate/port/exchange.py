@@ -52,10 +52,11 @@ class Exchanged:
                 self.every.hooked_layers,
                 self._swaps,
                 texts,
+                self.every.kept_children,
             )
         opened, swapped = not self._opening.isdisjoint(part.files), not self._swapping.isdisjoint(part.files)
         return Facts(
-            self.every.tested_layers, self.every.opened_attributes & stored, imported, opened, self.every.hooked_layers, swapped, texts
+            self.every.tested_layers, self.every.opened_attributes & stored, imported, opened, self.every.hooked_layers, swapped, texts, self.every.kept_children
         )
 
     def holds(self, part: Part, result: Mapping[str, Any] | None) -> bool:
