@@ -24,7 +24,7 @@ class Switch(torch.nn.Module):
         return torch.tanh(y) if self.smooth else torch.relu(y)
 
 
-def own(smooth):
+def own(smooth, large=False):
     """What the slope of the weights may be off by, for each."""
     sides = Sides(Switch(smooth), lambda: Switch(smooth))
     values = (torch.tensor([3.0, 2.0]),)
@@ -36,16 +36,18 @@ def own(smooth):
 
     results, _ = sides.each(task, values)
     leaf = {"own": 0.0}
-    widen(sides, task, values, results["f64"], lambda r: [r], [leaf])
+    widen(sides, task, values, results["f64"], lambda r: [r], [leaf], large)
     return leaf["own"]
 
 
 def test_a_unit_that_switches_within_rounding_may_be_on_or_off():
     assert own(smooth=False) > 0.7  # the slope of the unit is 3
+    assert own(smooth=False, large=True) == pytest.approx(3.0 / 4, rel=1e-3)
 
 
 def test_what_is_smooth_is_judged_no_more_kindly():
     assert 0 < own(smooth=True) < 1e-6  # a few roundings
+    assert own(smooth=True, large=True) < 1e-9
 
 
 def test_an_axis_of_one_changes_no_draw():

@@ -17,18 +17,19 @@ import torch
 
 from migrate.check import leaves
 from migrate.check.spool import to_numpy
-from migrate.check.torch_sides import Sides, near_one
+from migrate.check.torch_sides import PIECE, Sides, near_one
 
 REACH = 16.0  # half units in the last place: what the rounding of weights, inputs and all that is computed of them comes to
 PARTS = 4.0  # a jump found counts as so many roundings, since several are found at once
 
 
-def widen(sides: Sides, task: Any, values: Any, exact: Any, tensors: Callable[[Any], list[Any]], found: list[Any], pairs: int = 2) -> None:
-    """Adds to `own` of the leaves in `found`. `exact` is what `task` gave in float64; `tensors` lists its tensors, one for each leaf."""
+def widen(sides: Sides, task: Any, values: Any, exact: Any, tensors: Callable[[Any], list[Any]], found: list[Any], large: bool) -> None:
+    """Adds to `own` of the leaves in `found`. `exact` is what `task` gave in float64; `tensors` lists its tensors, one for each leaf. A `large`
+    model has many of all kinds, and runs less often."""
     middle = tensors(exact)
-    for seed in range(pairs):
+    for seed in range(1 if large else 2):
         ways = [tensors(sides.only("f64", partial(_off, task, seed, sign * REACH), values)[0]) for sign in (1.0, -1.0)]
-        again = tensors(sides.only("f32", partial(_off, task, seed, 2.0), values)[0])
+        again = middle if large else tensors(sides.only("f32", partial(_off, task, seed, 2.0), values)[0])
         for leaf, here, up, down, other in zip(found, middle, *ways, again, strict=True):
             if leaf is not None:
                 leaf["own"] = max(leaf["own"], _largest(here, up, down) / PARTS, _largest(here, other))
@@ -53,6 +54,10 @@ def _largest(middle: Any, *others: Any) -> float:
     here, *there = [to_numpy(v) for v in (middle, *others)]
     if here.dtype.kind != "f" or any(a.dtype.kind != "f" or a.shape != here.shape for a in there):
         return 0.0
-    with np.errstate(invalid="ignore"):  # infinity less infinity
-        gap = np.abs(sum(a.astype(np.float64) for a in there) - len(there) * here.astype(np.float64))
-    return float(gap.max(initial=0.0, where=np.isfinite(gap)))
+    most = 0.0
+    for start in range(0, here.size, PIECE):
+        piece = slice(start, start + PIECE)
+        with np.errstate(invalid="ignore"):  # infinity less infinity
+            gap = np.abs(sum(a.reshape(-1)[piece].astype(np.float64) for a in there) - len(there) * here.reshape(-1)[piece].astype(np.float64))
+        most = max(most, float(gap.max(initial=0.0, where=np.isfinite(gap))))
+    return most

@@ -78,8 +78,7 @@ def _run(sides: Sides, values: Any, writer: Writer, name: str, options: dict[str
     losses = [record(str(i), {s: r[0][i] for s, r in results.items()}, writer) for i in range(steps)]
     state = {k: record(k, {s: r[1][k] for s, r in results.items()}, writer) for k in results["f32"][1]}
     if "f64" in results:
-        pairs = 1 if is_large(sides.models["f32"]) else 2
-        widen(sides, task, values, results["f64"], _all, [*losses, *state.values()], pairs)
+        widen(sides, task, values, results["f64"], _all, [*losses, *state.values()], is_large(sides.models["f32"]))
     return {"options": options, "steps": steps, "draws": log, "losses": losses, "state": state}
 
 

@@ -130,8 +130,9 @@ def gradients(sides: Sides, values: Any, writer: Writer) -> dict[str, Any] | Non
     inputs = [
         None if x is None else record(str(i), {s: r[1][i] for s, r in results.items()}, writer) for i, x in enumerate(results["f32"][1])
     ]
-    if "f64" in results and not is_large(sides.models["f32"]):
-        widen(sides, task, values, results["f64"], lambda r: [*r[0].values(), *r[1]], [*parameters.values(), *inputs])
+    if "f64" in results:
+        found = [*parameters.values(), *inputs]
+        widen(sides, task, values, results["f64"], lambda r: [*r[0].values(), *r[1]], found, is_large(sides.models["f32"]))
     return {"skipped": "", "parameters": parameters, "inputs": inputs, "draws": log}
 
 
