@@ -29,14 +29,14 @@ from migrate.support.jax import (
     vision,
 )
 
-ROW = lambda: floats(2000, 500)  # noqa: E731
-OTHER = lambda: floats(2000, 500, seed=1)  # noqa: E731
-POSITIVE = lambda: jnp.abs(floats(1000, 100)) + 0.1  # noqa: E731
-LABELS = lambda: whole(500, 2000)  # noqa: E731
-SIGNS = lambda: whole(2, 2000, 500) * 2 - 1  # noqa: E731
-MATRICES = lambda: floats(8, 48, 48) + 8 * jnp.eye(48)  # noqa: E731
-SYMMETRIC = lambda: MATRICES() @ MATRICES().mT + jnp.eye(48)  # noqa: E731
-COLUMNS = lambda: floats(8, 48, 4)  # noqa: E731
+ROW = lambda: floats(2000, 500)
+OTHER = lambda: floats(2000, 500, seed=1)
+POSITIVE = lambda: jnp.abs(floats(1000, 100)) + 0.1
+LABELS = lambda: whole(500, 2000)
+SIGNS = lambda: whole(2, 2000, 500) * 2 - 1
+MATRICES = lambda: floats(8, 48, 48) + 8 * jnp.eye(48)
+SYMMETRIC = lambda: MATRICES() @ MATRICES().mT + jnp.eye(48)
+COLUMNS = lambda: floats(8, 48, 4)
 
 # --- elementwise ---
 

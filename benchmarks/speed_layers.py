@@ -52,10 +52,10 @@ def of_keras(name: str, ours: Callable[[], Any], theirs: Callable[[], Any], make
     ENTRIES[f"keras {name}"] = build
 
 
-WORDS = lambda: whole(1000, 16, 64)  # noqa: E731
-TOKENS = lambda: floats(8, 100, 64)  # noqa: E731
-STEPS = lambda: floats(50, 16, 64)  # noqa: E731
-CELLS = lambda: floats(256, 64)  # noqa: E731
+WORDS = lambda: whole(1000, 16, 64)
+TOKENS = lambda: floats(8, 100, 64)
+STEPS = lambda: floats(50, 16, 64)
+CELLS = lambda: floats(256, 64)
 
 flax("Linear", lambda: linear.Linear(64, 128, rngs=RNGS), lambda: nnx.Linear(64, 128, rngs=RNGS), TOKENS)
 flax("Embedding", lambda: embedding.Embedding(1000, 64, rngs=RNGS), lambda: nnx.Embed(1000, 64, rngs=RNGS), WORDS)

@@ -50,7 +50,7 @@ from migrate.support.jax import (
 )
 
 sys.path.insert(0, str(Path(__file__).parent))
-from speed_common import ENTRIES, RNGS, Entry, entry, floats, image, last, layer_pair, simple, whole  # noqa: E402
+from speed_common import ENTRIES, RNGS, Entry, entry, floats, image, last, layer_pair, simple, whole
 
 # --- convolutions ---
 
@@ -457,7 +457,7 @@ def main() -> int:
     p.add_argument("--limit", type=float, default=1.5)
     p.add_argument("--repeats", type=int, default=9)
     a = p.parse_args()
-    import speed_functions
+    import speed_functions  # noqa: F401
     import speed_layers  # noqa: F401
 
     slow = []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-LONG = ("test_rows.py::test_numbers", "test_every_choice_of_pieces_of_the_rules", "test_pins.py", "test_keras_", "test_layers_", "test_support_")
+LONG = ("test_rows.py::test_numbers", "test_every_choice_of_pieces_of_the_rules", "test_pins.py", "test_keras_", "test_layers_", "test_support_", "test_edges.py")
 SHARE = 3  # one in so many
 
 

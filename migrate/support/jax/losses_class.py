@@ -86,7 +86,8 @@ def multilabel_soft_margin_loss(input, target, weight=None, reduction="mean"):
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="mean"):
     """The sum over the other classes of max(0, margin - x[target] + x[other])^p / C, of (N, C) or (C,)."""
     single, input, target = jnp.ndim(target) == 0, jnp.atleast_2d(input), jnp.atleast_1d(target)[:, None]
-    size = jax.nn.relu(margin - jnp.take_along_axis(input, target, axis=1) + input) ** p
+    size = margin - jnp.take_along_axis(input, target, axis=1) + input
+    size = jnp.where(size > 0, size, 0) ** p
     size = size if weight is None else size * jnp.asarray(weight)[target]
     values = jnp.where(jnp.arange(input.shape[1]) == target, 0, size).mean(1)
     return reduce_loss(values[0] if single else values, reduction)
@@ -99,6 +100,6 @@ def multilabel_margin_loss(input, target, reduction="mean"):
     listed = jnp.cumsum(target < 0, axis=-1) == 0
     is_target = (jax.nn.one_hot(target, classes, dtype=bool) & listed[..., None]).any(-2)
     picked = jnp.take_along_axis(input, jnp.where(listed, target, 0), axis=-1)
-    size = jax.nn.relu(1 - picked[..., :, None] + input[..., None, :])
-    values = jnp.where(listed[..., :, None] & ~is_target[..., None, :], size, 0).sum((-2, -1)) / classes
+    size = 1 - picked[..., :, None] + input[..., None, :]
+    values = jnp.where(listed[..., :, None] & ~is_target[..., None, :] & (size > 0), size, 0).sum((-2, -1)) / classes
     return reduce_loss(values, reduction)

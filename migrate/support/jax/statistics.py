@@ -65,16 +65,21 @@ def renorm(input, p, dim, maxnorm):
     return input * jnp.where(norm > maxnorm, maxnorm / (norm + 1e-7), 1)
 
 
-def slope(input, points, dim, edge_order):
-    """Derivative of input along dim at unevenly spaced points."""
-    f, h = jnp.moveaxis(input, dim, -1), jnp.diff(points)
-    a, b = h[:-1], h[1:]
-    d = jnp.diff(f) / h
-    inner = (b * d[..., :-1] + a * d[..., 1:]) / (a + b)
+def slope(input, spacing, dim, edge_order):
+    """Derivative of input along dim; spacing is one step, or the points."""
+    f = jnp.moveaxis(input, dim, -1)
+    if jnp.ndim(spacing):
+        h = jnp.diff(spacing)
+        d, a, b = jnp.diff(f) / h, h[:-1], h[1:]
+        inner = (b * d[..., :-1] + a * d[..., 1:]) / (a + b)
+        first, last = (h[0] / (h[0] + h[1]), h[-1] / (h[-1] + h[-2])) if edge_order == 2 else (0, 0)
+    else:
+        d, inner = jnp.diff(f) / spacing, (f[..., 2:] - f[..., :-2]) / (2 * spacing)
+        first = last = 0.5
     left, right = d[..., :1], d[..., -1:]
     if edge_order == 2:
-        left = left + (left - d[..., 1:2]) * h[0] / (h[0] + h[1])
-        right = right + (right - d[..., -2:-1]) * h[-1] / (h[-1] + h[-2])
+        left = left + (left - d[..., 1:2]) * first
+        right = right + (right - d[..., -2:-1]) * last
     return jnp.moveaxis(jnp.concatenate([left, inner, right], -1), -1, dim)
 
 
@@ -82,9 +87,7 @@ def gradient(input, spacing=1, dim=None, edge_order=1):
     """Derivatives of sampled values along each of dim; spacing is one step, or for each axis a step or the points."""
     dims = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
     spacings = spacing if isinstance(spacing, (list, tuple)) else [1 if spacing is None else spacing] * len(dims)
-    return tuple(
-        slope(input, h if jnp.ndim(h) else h * jnp.arange(input.shape[d]), d, edge_order) for d, h in zip(dims, spacings)
-    )
+    return tuple(slope(input, h, d, edge_order) for d, h in zip(dims, spacings))
 
 
 def histogram(input, bins, range=None, weight=None, density=False):
