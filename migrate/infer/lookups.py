@@ -49,6 +49,7 @@ def _candidates(unit: Unit, module: str, name: ast.expr) -> dict[str, Row]:
 def _texts(unit: Unit) -> set[str]:
     """Every text in the code that could be a name."""
     if unit.texts is None:
-        unit.texts = set(unit.told) | {n.value for f in unit.files.values() for n in f.source.nodes if isinstance(n, ast.Constant) and isinstance(n.value, str) and n.value.isidentifier()}
+        constants = (n.value for f in unit.files.values() for n in f.source.nodes if isinstance(n, ast.Constant))
+        unit.texts = set(unit.told) | {v for v in constants if isinstance(v, str) and v.isidentifier()}
         unit.texts |= words({p for p, _, _ in unit.data()})
     return unit.texts
