@@ -67,20 +67,23 @@ def renorm(input, p, dim, maxnorm):
 
 def slope(input, spacing, dim, edge_order):
     """Derivative of input along dim; spacing is one step, or the points."""
-    f = jnp.moveaxis(input, dim, -1)
+    dim = dim % input.ndim
+    def part(x, start, stop):
+        return jax.lax.slice_in_dim(x, start, stop, axis=dim)
+
     if jnp.ndim(spacing):
-        h = jnp.diff(spacing)
-        d, a, b = jnp.diff(f) / h, h[:-1], h[1:]
-        inner = (b * d[..., :-1] + a * d[..., 1:]) / (a + b)
-        first, last = (h[0] / (h[0] + h[1]), h[-1] / (h[-1] + h[-2])) if edge_order == 2 else (0, 0)
+        h = jnp.diff(spacing).reshape([-1 if axis == dim else 1 for axis in range(input.ndim)])
+        d, a, b = jnp.diff(input, axis=dim) / h, part(h, 0, -1), part(h, 1, None)
+        inner = (b * part(d, 0, -1) + a * part(d, 1, None)) / (a + b)
+        first, last = (part(a, 0, 1) / part(a + b, 0, 1), part(b, -1, None) / part(a + b, -1, None)) if edge_order == 2 else (0, 0)
     else:
-        d, inner = jnp.diff(f) / spacing, (f[..., 2:] - f[..., :-2]) / (2 * spacing)
+        d, inner = jnp.diff(input, axis=dim) / spacing, (part(input, 2, None) - part(input, 0, -2)) / (2 * spacing)
         first = last = 0.5
-    left, right = d[..., :1], d[..., -1:]
+    left, right = part(d, 0, 1), part(d, -1, None)
     if edge_order == 2:
-        left = left + (left - d[..., 1:2]) * first
-        right = right + (right - d[..., -2:-1]) * last
-    return jnp.moveaxis(jnp.concatenate([left, inner, right], -1), -1, dim)
+        left = left + (left - part(d, 1, 2)) * first
+        right = right + (right - part(d, -2, -1)) * last
+    return jnp.concatenate([left, inner, right], dim)
 
 
 def gradient(input, spacing=1, dim=None, edge_order=1):
