@@ -20,7 +20,7 @@ def own_mode(c: ClassInfo) -> FunctionInfo | None:
     f = c.methods.get("train")
     if f is None or not c.is_module or len(f.parameters) != 1 or f.is_static:
         return None
-    return f if any(_is_base(n) for n in ast.walk(f.node)) else None
+    return f if any(_is_base(n, f.self_name) for n in ast.walk(f.node)) else None
 
 
 def decides(c: ClassInfo) -> bool:
@@ -28,12 +28,12 @@ def decides(c: ClassInfo) -> bool:
     return any(own_mode(b) is not None for b in c.mro())
 
 
-def _is_base(node: ast.AST) -> bool:
+def _is_base(node: ast.AST, me: str | None) -> bool:
     """`super().train(...)`, `nn.Linear.train(self, ...)`."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "train":
         return False
     of = node.func.value
-    return isinstance(of, ast.Call) and isinstance(of.func, ast.Name) and of.func.id == "super" or bool(node.args) and isinstance(node.args[0], ast.Name)
+    return isinstance(of, ast.Call) and isinstance(of.func, ast.Name) and of.func.id == "super" or bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id == me
 
 
 def visit_function(ctx: Context, f: FunctionInfo) -> None:
@@ -48,7 +48,7 @@ def visit_function(ctx: Context, f: FunctionInfo) -> None:
 def visit_call(ctx: Context, node: ast.Call) -> None:
     """The call of the base class's method."""
     owner = ctx.class_of(node)
-    if not _is_base(node) or ctx.owned(node) or owner is None or not owner.is_module or "set_mode" not in ctx.support:
+    if not _is_base(node, ctx.self_of(node)) or ctx.owned(node) or owner is None or not owner.is_module or "set_mode" not in ctx.support:
         return
     func = node.func
     assert isinstance(func, ast.Attribute)
@@ -75,5 +75,9 @@ EXAMPLES = (
     Example(f"{HEAD}    def train(self, mode=True):\n        self.merged = not mode\n        return super(Net, self).train(mode=mode)\n", "        return set_mode(self, mode)\n", "        return "),
     Example("class Frozen(nn.BatchNorm2d):\n    def train(self, mode=True):\n        return super().train(False)\n", "        return set_mode(self, False)\n", "        return ", reported="MIG201"),
     Example("class Net:\n    def train(self, mode=True):\n        self.mode = mode\n\n\nclass Other(Net):\n    def train(self, mode=True):\n        super().train(mode)\n"),
+    Example(
+        "class All(nn.Module):\n    def train(self, mode=True):\n        self.training = mode\n        for m in self.children():\n            m.train(mode)\n        return self\n", "        self.deterministic = not mode\n",
+        why="it goes over its parts itself",
+    ),
     Example("class Loop:\n    def train(self, data):\n        for x in data:\n            self.step(x)\n"),
 )
