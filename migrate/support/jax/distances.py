@@ -34,7 +34,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     norms = [vector_norm(x, 2, dim, keepdim=True) for x in (x1, x2)]
     # the floor has no derivative of its own: the norm's passes through it
     n1, n2 = (n + jax.lax.stop_gradient(jnp.maximum(n, eps) - n) for n in norms)
-    return ((x1 * (1 / n1)) * (x2 * (1 / n2))).sum(dim if x1.ndim else None)
+    return ((x1 * (1 / n1)) * (x2 * (1 / n2))).sum(dim)
 
 
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
