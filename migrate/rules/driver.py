@@ -50,7 +50,7 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.IfExp: (folding.visit_choice, branching.visit,),
     ast.With: (gradients.visit_with, noise.visit_with),
     ast.AsyncWith: (gradients.visit_with, noise.visit_with),
-    ast.BinOp: (cancelling.visit,),
+    ast.BinOp: (operators.visit_power, cancelling.visit),
     ast.Dict: (placement.visit_dict,),
     ast.Compare: (lookups.visit_compare,),
     ast.Expr: (noise.visit_expr, hyperparameters.visit_expr),

@@ -9,7 +9,7 @@ from typing import TypeGuard
 
 from migrate.calls import Bound, Filler, Refusal, bind, choose, template_names
 from migrate.context import Context
-from migrate.edits import ATOM, Emitter, Piece
+from migrate.edits import ATOM, LAMBDA, Emitter, Piece
 from migrate.infer.calls import PYTHON_METHODS
 from migrate.infer.engine import ONLY_TENSOR
 from migrate.infer.kinds import Kind, refs
@@ -35,6 +35,13 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         plan_operator(ctx, node, ctx.unit.table.by_name["torch.abs"], None)  # Python's calls JAX's, whose gradient at 0 is another
     elif isinstance(node.func, ast.Attribute):
         _method(ctx, node, node.func)
+
+
+def visit_power(ctx: Context, node: ast.BinOp) -> None:
+    """`x ** y` of two tensors: JAX's gradient at 0 ** 0 is no number."""
+    kinds = ctx.kind(node.left), ctx.kind(node.right)
+    if isinstance(node.op, ast.Pow) and not ctx.owned(node) and all(k.is_tensor and k.sure and k.dtype not in ("int", "bool") for k in kinds):
+        ctx.edit(node, lambda e: Piece(f"{ctx.name('power')}({e.piece(node.left).at(LAMBDA)}, {e.piece(node.right).at(LAMBDA)})"), RULE, why="torch.pow")
 
 
 def _method(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
@@ -328,6 +335,7 @@ def function_text(ctx: Context, text: str) -> Piece:
 INIT = "class Net(nn.Module):\n    def __init__(self, init=None):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3, 3))\n"
 DEEP = " + ".join(["x"] * 3000)
 EXAMPLES = (
+    Example("def f(x: torch.Tensor, y: torch.Tensor):\n    return x ** y + x ** 2 + 2 ** y\n", jax="    return power(x, y) + x ** 2 + 2 ** y\n"),
     Example("def f(x: torch.Tensor, y):\n    x = x.contiguous()\n    y = x.contiguous()\n    return x + y\n", jax="def f(x: jax.Array, y):\n    y = x\n    return x + y\n", why="the name would be given what it holds"),
     Example(
         "def f(x: torch.Tensor | dict[str, torch.Tensor]):\n    if isinstance(x, dict):\n        return {k: f(v) for k, v in x.items()}\n    assert isinstance(x, torch.Tensor), type(x)\n    return x.float()\n",
