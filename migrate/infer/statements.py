@@ -100,7 +100,9 @@ def assign(inf: Inference, frame: Frame, target: ast.expr, kind: Kind) -> None:
 
 
 def _store(inf: Inference, frame: Frame, container: ast.Name | ast.Attribute, kind: Kind) -> None:
-    """A function puts something into a container of its module or of a class."""
+    """A function puts a class or function into a container of its module or of a class."""
+    if kind.tag not in ("class", "factory", "function"):
+        return
     if isinstance(container, ast.Name):
         if inf.resolve(frame.file, container) is None and container.id in frame.file.names.top.bindings:
             inf.store(frame.file, container.id, kind)

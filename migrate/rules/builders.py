@@ -375,6 +375,10 @@ EXAMPLES = (
         "    return dict(a=TABLE[name](n, rngs=rngs))\n", "    return dict(a=TABLE[name](n))\n", why="a decorator puts classes into a table",
     ),
     Example(
+        "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.n = n\n\n\nTABLE = dict(net=Net)\n\n\ndef put(name: str, net: nn.Module):\n    TABLE[name] = net\n\n\ndef get(name, n):\n    return TABLE[name](n)\n",
+        "    return TABLE[name](n, rngs=rngs)\n", "    return TABLE[name](n)\n", why="what is put there later is of the same kind",
+    ),
+    Example(
         "class Base(nn.Module):\n    known = {}\n\n    def __init_subclass__(cls):\n        Base.known[cls.__name__] = cls\n\n\nclass Net(Base):\n    def __init__(self, n):\n        super().__init__()\n        self.n = n\n\n\ndef get(name):\n    return Base.known[name](3).n\n",
         "    return Base.known[name](3, rngs=rngs).n\n", "    return Base.known[name](3).n\n", why="a class keeps the table of its subclasses",
     ),

@@ -264,11 +264,23 @@ def _says_inplace(ctx: Context, node: ast.Call) -> bool:
     return name.endswith("_") and ".init." not in name and "torch.nn.init" not in ctx.dotted(node.func)
 
 
+def _is_there(ctx: Context, statement: ast.stmt, target: ast.expr) -> bool:
+    """Whether a parameter that may be None is there: the code around asks for it, or it is the weight of a layer."""
+    if isinstance(target, ast.Attribute) and not ctx.is_self(target.value) and target.attr != "bias":
+        return True
+    asked, at = f"{ast.unparse(target)} is not None", ctx.source.parent(statement)
+    while at is not None and not isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(at, ast.If) and any(isinstance(n, ast.Compare) and ast.unparse(n) == asked for n in ast.walk(at.test)):
+            return True
+        at = ctx.source.parent(at)
+    return False
+
+
 def _written_back(ctx: Context, node: ast.Call, target: ast.expr) -> None:
     """`self.w[...] = init_(self.w[...])` for `init_(self.w)` of a local function that fills a tensor and returns it."""
     statement = ctx.source.statement(node)
     after = aliases.check(ctx, node, target)
-    may_be_none = ctx.kind(target).optional and bool(ctx.kind(target).variable)
+    may_be_none = ctx.kind(target).optional and bool(ctx.kind(target).variable) and not _is_there(ctx, statement, target)
 
     def build(e: Emitter) -> Piece:
         made = _assigned(ctx, e, target, e.piece(node), "set")
@@ -445,6 +457,11 @@ def _of_slices(ctx: Context, node: ast.Name) -> bool:
 
 
 EXAMPLES = (
+    Example(
+        "def fill_(t):\n    return t.add_(1.0)\n\n\nclass Net(nn.Module):\n    def __init__(self, n, on=True):\n        super().__init__()\n        self.mark = nn.Parameter(torch.zeros(n)) if on else None\n"
+        "        if self.mark is not None:\n            fill_(self.mark)\n",
+        "        if self.mark is not None:\n            self.mark[...] = fill_(self.mark)\n", why="the code asks already whether it is there",
+    ),
     Example("def f(x: torch.Tensor, dim: int):\n    at = [slice(None)] * x.dim()\n    at[dim] = slice(0, 2)\n    return x[at]\n", jax="    return x[tuple(at)]\n", why="PyTorch takes a list of slices as a tuple"),
     Example(
         "def init(m, std):\n    m.weight.data.normal_(0.0, std)\n    m.bias.data.zero_()\n",
