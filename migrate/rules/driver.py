@@ -18,6 +18,7 @@ from migrate.rules import (
     layers,
     leftovers,
     lookups,
+    members,
     mixins,
     modes,
     modules,
@@ -32,6 +33,7 @@ from migrate.rules import (
     relocation,
     reserved,
     rngs,
+    selecting,
     state,
     static,
     training,
@@ -58,12 +60,12 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.AnnAssign: (static.visit_annassign,),
     ast.AugAssign: (inplace.visit_augmented,),
     ast.Call: (
-        checking.visit_call, placement.visit_call, noise.visit_call, lookups.visit_call, partials.visit_call, unpacked.visit_call, mixins.visit_call, modes.visit_call, state.visit_call, modules.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
+        members.visit_call, checking.visit_call, placement.visit_call, noise.visit_call, lookups.visit_call, partials.visit_call, unpacked.visit_call, mixins.visit_call, modes.visit_call, state.visit_call, modules.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
         positional.visit_call, leftovers.visit_call,
     ),
-    ast.Attribute: (relocation.visit_attribute, picking.visit_attribute, traversal.visit_attribute, training.visit_attribute, state.visit_attribute, layers.visit_value, operators.visit_attribute, reserved.visit_attribute, leftovers.visit_value),
+    ast.Attribute: (members.visit_attribute, relocation.visit_attribute, picking.visit_attribute, traversal.visit_attribute, training.visit_attribute, state.visit_attribute, layers.visit_value, operators.visit_attribute, reserved.visit_attribute, leftovers.visit_value),
     ast.Name: (state.visit_element, layers.visit_value, operators.visit_name, leftovers.visit_value),
-    ast.Subscript: (picking.visit_subscript, state.visit_element, inplace.visit_index, indexing.visit_subscript),
+    ast.Subscript: (picking.visit_subscript, state.visit_element, selecting.visit_subscript, inplace.visit_index, indexing.visit_subscript),
     ast.Lambda: (rngs.visit_lambda,),
 }
 

@@ -8,11 +8,11 @@ import ast
 
 from migrate.calls import Bound, Filler, Refusal, bind, choose, template_names
 from migrate.context import Context
-from migrate.edits import ADD, LAMBDA, MULTIPLY, NAMED, UNARY, Emitter, Piece
+from migrate.edits import ADD, ATOM, LAMBDA, MULTIPLY, NAMED, UNARY, Emitter, Piece
 from migrate.infer.engine import usage
 from migrate.infer.kinds import Kind
 from migrate.infer.writes import NO_WRITES
-from migrate.rules import aliases, rngs, state, views
+from migrate.rules import aliases, rngs, selecting, state, views
 from migrate.rules.example import Example
 from migrate.tables import Row, Variant
 
@@ -48,6 +48,8 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
     if base is None:
         ctx.refuse("MIG303", node, "the tensor that is written to has no name")
         return
+    if selecting.moves_axes(ctx, target):
+        return  # refused there
     after = aliases.check(ctx, node, base)
     ctx.edit(node, lambda e: _with_after(e, node, _assigned(ctx, e, target, e.piece(node.value), "set"), after), RULE, why="x[i] = y")
 
@@ -165,6 +167,8 @@ def visit_augmented(ctx: Context, node: ast.AugAssign) -> None:
         if base is None:
             ctx.refuse("MIG303", node, "the tensor that is written to has no name")
             return
+        if selecting.moves_axes(ctx, target):
+            return  # refused there
         after = aliases.check(ctx, node, base)
         ctx.edit(node, lambda e: _with_after(e, node, _augmented_item(ctx, e, node, target), after), RULE, why="x[i] += y")
     elif ctx.kind(target).is_tensor:
@@ -436,7 +440,7 @@ def _variant(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | None) 
 
 
 def visit_index(ctx: Context, node: ast.Subscript) -> None:
-    """A list inside an index: JAX takes arrays only."""
+    """A list inside an index: JAX takes arrays only. Integers of 8 bits, which PyTorch takes for a mask."""
     if not ctx.kind(node.value).is_tensor:
         return
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -444,6 +448,8 @@ def visit_index(ctx: Context, node: ast.Subscript) -> None:
         kind: Kind = ctx.kind(p)
         if p is node.slice and isinstance(p, ast.Name) and _of_slices(ctx, p):
             ctx.edit(p, lambda e, p=p: Piece(f"tuple({e.original(p).text})"), RULE, why="x[index]")  # type: ignore[misc]
+        elif kind.is_tensor and kind.narrow and kind.dtype == "int" and not ctx.owned(p):
+            ctx.edit(p, lambda e, p=p: Piece(f"{e.original(p).at(ATOM)}.astype(bool)"), RULE, why="x[mask]")  # type: ignore[misc]
         elif (isinstance(p, ast.List) or kind.tag == "list") and not ctx.owned(p):
             ctx.edit(p, lambda e, p=p: Piece(f"{ctx.name('jnp')}.asarray({e.original(p).text})"), RULE, why="x[[0, 1]]")  # type: ignore[misc]
 
@@ -457,6 +463,8 @@ def _of_slices(ctx: Context, node: ast.Name) -> bool:
 
 
 EXAMPLES = (
+    Example("def f(x: torch.Tensor):\n    u = (x > 0).byte()\n    return x[u]\n", jax="    return x[u.astype(bool)]\n", why="a mask of the old kind"),
+    Example("def f(x, i):\n    out = x.clone()\n    out[i] = 0\n    return out\n", jax="    out = out.at[i].set(0)\n", why="only tensors are cloned"),
     Example(
         "def fill_(t):\n    return t.add_(1.0)\n\n\nclass Net(nn.Module):\n    def __init__(self, n, on=True):\n        super().__init__()\n        self.mark = nn.Parameter(torch.zeros(n)) if on else None\n"
         "        if self.mark is not None:\n            fill_(self.mark)\n",

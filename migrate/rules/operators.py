@@ -26,7 +26,7 @@ PYTHON_TAGS = frozenset(["str", "list", "dict", "set", "int", "float", "number",
 
 def visit_call(ctx: Context, node: ast.Call) -> None:
     """A call of an operator."""
-    if ctx.owned(node):
+    if ctx.owned(node) or node in ctx.left:
         return
     found = ctx.resolve(node.func)
     if isinstance(found, Row) and found.kind == "function":
@@ -47,6 +47,9 @@ def visit_power(ctx: Context, node: ast.BinOp) -> None:
 def _method(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
     receiver = ctx.kind(func.value)
     name = func.attr
+    if receiver.tag == "shape" and name == "numel" and not node.args:
+        ctx.edit(node, lambda e: Piece(f"{ctx.name('math')}.prod({e.piece(func.value).at(LAMBDA)})"), RULE, why="torch.Size.numel")
+        return
     row = ctx.unit.table.by_method.get(name)
     if row is None or row.kind != "function" or not is_tensor_method(ctx, func, receiver, node):
         return
@@ -335,6 +338,7 @@ def function_text(ctx: Context, text: str) -> Piece:
 INIT = "class Net(nn.Module):\n    def __init__(self, init=None):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3, 3))\n"
 DEEP = " + ".join(["x"] * 3000)
 EXAMPLES = (
+    Example("def f(x: torch.Tensor):\n    return x.shape[1:].numel() + x.size().numel()\n", jax="    return math.prod(x.shape[1:]) + math.prod(x.shape)\n"),
     Example("def f(x: torch.Tensor, y: torch.Tensor):\n    return x ** y + x ** 2 + 2 ** y\n", jax="    return power(x, y) + x ** 2 + 2 ** y\n"),
     Example("def f(x: torch.Tensor, y):\n    x = x.contiguous()\n    y = x.contiguous()\n    return x + y\n", jax="def f(x: jax.Array, y):\n    y = x\n    return x + y\n", why="the name would be given what it holds"),
     Example(
