@@ -13,6 +13,7 @@ from migrate.rules import calling
 from migrate.rules.example import Example
 from migrate.rules.imports import is_foreign
 from migrate.rules.noise import CONTEXTS, DECORATORS
+from migrate.rules.operators import is_annotation
 from migrate.tables import Row
 
 RULE = "leftovers"
@@ -128,7 +129,7 @@ def visit_value(ctx: Context, node: ast.Name | ast.Attribute) -> None:
     found = ctx.resolve(node)
     if not isinstance(found, str) or not is_foreign(ctx, found) or _covered(ctx, node):
         return
-    if _in_annotation(ctx, node):
+    if is_annotation(ctx, node):
         _annotation(ctx, node, found)
         return
     refuse(ctx, node, found)
@@ -165,17 +166,6 @@ def _dropped(ctx: Context, call: ast.Call, node: ast.AST) -> bool:
         if k.arg in ("device", "layout", "memory_format", "generator") and any(n is node for n in ast.walk(k)):
             return True
     return False
-
-
-def _in_annotation(ctx: Context, node: ast.AST) -> bool:
-    at, up = node, ctx.source.parent(node)
-    while isinstance(up, ast.expr):
-        if isinstance(up, ast.Call):
-            return False
-        at, up = up, ctx.source.parent(up)
-    if isinstance(up, ast.arg):
-        return True
-    return isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)) and up.returns is at or isinstance(up, ast.AnnAssign) and up.annotation is at
 
 
 __all__ = ["Row", "refuse", "visit_call", "visit_value"]

@@ -248,7 +248,8 @@ def constant(ctx: Context, variant: Variant) -> Piece:
 
 def _function_value(ctx: Context, node: ast.Name | ast.Attribute, row: Row) -> None:
     """`activation=F.relu`: the target's function where the first variant passes its arguments on unchanged, else a lambda."""
-    text = row.value or as_function(ctx, row)
+    typed = row.torch.endswith("Tensor") and row.value.startswith("jnp.") and is_annotation(ctx, node)
+    text = "jax.Array" if typed else row.value or as_function(ctx, row)
     if text is None and (drawn := _drawing(ctx, row)):
         stream = rngs.stream(ctx, node)
         ctx.edit(node, lambda e: Piece(f"{ctx.name('partial')}({ctx.name(drawn)}, rngs={stream})"), RULE, why=row.torch)
@@ -269,6 +270,14 @@ def _drawing(ctx: Context, row: Row) -> str:
             if [n for n in taken if n not in ("axes", "rngs")] == names and "rngs" in taken:
                 return call.func.id
     return ""
+
+
+def is_annotation(ctx: Context, node: ast.AST) -> bool:
+    """Whether a name stands in an annotation: `mask: torch.BoolTensor`."""
+    at, up = node, ctx.source.parent(node)
+    while isinstance(up, ast.expr) and not isinstance(up, ast.Call):
+        at, up = up, ctx.source.parent(up)
+    return isinstance(up, ast.arg) or isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)) and up.returns is at or isinstance(up, ast.AnnAssign) and up.annotation is at
 
 
 def as_function(ctx: Context, row: Row) -> str | None:
@@ -338,6 +347,7 @@ def function_text(ctx: Context, text: str) -> Piece:
 INIT = "class Net(nn.Module):\n    def __init__(self, init=None):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3, 3))\n"
 DEEP = " + ".join(["x"] * 3000)
 EXAMPLES = (
+    Example("def f(ids: torch.LongTensor, mask: Optional[torch.BoolTensor] = None) -> torch.FloatTensor:\n    return ids.type(torch.FloatTensor)\n", jax="def f(ids: jax.Array, mask: Optional[jax.Array] = None) -> jax.Array:\n    return ids.astype(jnp.float32)\n"),
     Example("def f(x: torch.Tensor):\n    return x.shape[1:].numel() + x.size().numel()\n", jax="    return math.prod(x.shape[1:]) + math.prod(x.shape)\n"),
     Example("def f(x: torch.Tensor, y: torch.Tensor):\n    return x ** y + x ** 2 + 2 ** y\n", jax="    return power(x, y) + x ** 2 + 2 ** y\n"),
     Example("def f(x: torch.Tensor, y):\n    x = x.contiguous()\n    y = x.contiguous()\n    return x + y\n", jax="def f(x: jax.Array, y):\n    y = x\n    return x + y\n", why="the name would be given what it holds"),
