@@ -152,6 +152,9 @@ def test_draft(capsys):
     assert "is known already" in told
     read(told, "draft.toml")  # it is a row that loads
     assert run(["draft", "torch.no_such_thing"]) == 1
+    assert run(["draft", "torch.linalg.svd"]) == 0
+    row = tomllib.loads(capsys.readouterr().out)["op"][0]
+    assert row["signature"] == "(A, full_matrices=True, *, driver=None)" and "methods" not in row and row["jax"][0]["to"].startswith("jnp.linalg.svd(")
 
 
 def test_drafts_from_what_pytorch_says():

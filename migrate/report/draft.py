@@ -19,19 +19,20 @@ import torch
 thing = torch
 for part in sys.argv[1].split(".")[1:]:
     thing = getattr(thing, part, None)
-last = sys.argv[1].rpartition(".")[2]
+*_, parent, last = sys.argv[1].split(".")
+own = parent in ("linalg", "special", "fft")  # its operators are called after it, and are no methods
 def signature(f):
     try:
         return str(inspect.signature(f, eval_str=False))
     except (TypeError, ValueError):
         return ""
-found = {"known": thing is not None, "version": torch.__version__, "doc": (getattr(thing, "__doc__", "") or "").strip(), "method": hasattr(torch.Tensor, last),
+found = {"known": thing is not None, "version": torch.__version__, "doc": (getattr(thing, "__doc__", "") or "").strip(), "method": not own and hasattr(torch.Tensor, last),
          "attribute": thing is not None and not callable(thing)}
 if isinstance(thing, type) and issubclass(thing, torch.nn.Module):
     found |= {"layer": True, "signature": signature(thing.__init__), "call": signature(thing.forward)}
 else:
     found |= {"layer": False, "signature": signature(thing) if callable(thing) else "", "call": "",
-              "schemas": [str(s) for s in torch._C._jit_get_schemas_for_operator("aten::" + last)]}
+              "schemas": [str(s) for s in torch._C._jit_get_schemas_for_operator("aten::" + (f"{parent}_{last}" if own else last))]}
 print(json.dumps(found))
 """
 
@@ -81,8 +82,10 @@ def draft(name: str, asked: Asked | None) -> str:
         f'returns = "{_returns(asked)}"  # the kind of the result: "same" is the dtype of the first argument',
     ]
     template = ", ".join([*(n for n in names if n in required), *(f"{n}={n}" for n in names if n not in required)])
-    lines += ["  [[op.jax]]", f'  to = "jnp.{last}({template})"  # to be checked: names, defaults, ties, NaN, empty, dtypes']
-    lines += ["  [[op.case]]", f'  call = "{call}"', '  x = "f32[2, 3]"', f'  jax = "jnp.{last}(x)"']
+    inner = name.removeprefix("torch.") if name.startswith(("torch.linalg.", "torch.fft.")) else last
+    like = f"jax.scipy.special.{last}" if name.startswith("torch.special.") else f"jnp.{inner}"
+    lines += ["  [[op.jax]]", f'  to = "{like}({template})"  # to be checked: names, defaults, ties, NaN, empty, dtypes']
+    lines += ["  [[op.case]]", f'  call = "{call}"', '  x = "f32[2, 3]"', f'  jax = "{like}(x)"']
     return "\n".join(lines) + "\n"
 
 
