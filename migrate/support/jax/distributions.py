@@ -254,7 +254,7 @@ class Uniform(Distribution):
         return jnp.log(self.high - self.low)
 
     def cdf(self, value):
-        return jnp.clip((value - self.low) / (self.high - self.low), 0, 1)
+        return clamp((value - self.low) / (self.high - self.low), 0, 1)
 
     def icdf(self, value):
         return self.low + value * (self.high - self.low)
