@@ -4,7 +4,7 @@ import math
 import jax
 import jax.numpy as jnp
 
-from migrate.support.jax.pointwise import absolute
+from migrate.support.jax.pointwise import absolute, clamp
 from migrate.support.jax.special import xlogy
 
 
