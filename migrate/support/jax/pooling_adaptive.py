@@ -67,6 +67,15 @@ def adaptive_max(input, axis, count):
     return jnp.concatenate(found, axis)
 
 
+def adaptive_max_of_few(input, lead, counts):
+    """`adaptive_max` along all axes after the first `lead`, a window at once: faster, with as many operations as there are windows."""
+    axis = input.ndim - len(counts)
+    if counts:
+        return jnp.concatenate([adaptive_max_of_few(piece, lead, counts[1:]) for piece in adaptive_pieces(input, axis, counts[0])], axis)
+    window = (1,) * lead + input.shape[lead:]
+    return jax.lax.reduce_window(input, np.array(lowest(input.dtype), input.dtype), jax.lax.max, window, (1,) * input.ndim, "VALID")
+
+
 def adaptive_max_at(input, places, axis, count):
     """`adaptive_max`, and the places of the maxima."""
     index, inside = adaptive_index(input.shape[axis], count)
@@ -84,6 +93,8 @@ def adaptive_max_pool_nd(input, n, output_size, return_indices):
     """Maxima of windows that share each of the last n axes evenly."""
     input = jnp.asarray(input)
     axes = list(enumerate(output_sizes(input, n, output_size), input.ndim - n))[::-1]  # the last axis first: the first of equal ones wins
+    if not return_indices and math.prod(count for _, count in axes) <= 64:
+        return adaptive_max_of_few(input, input.ndim - n, [count for _, count in reversed(axes)])
     plane = input.shape[input.ndim - n :]
     places = jnp.broadcast_to(jnp.arange(math.prod(plane)).reshape(plane), input.shape)
     for axis, count in axes:
