@@ -82,5 +82,6 @@ def write_project(folder: Path) -> Path:
 
 
 def output(out: Path) -> dict[str, bytes]:
-    """All files of an output but the state of the runs."""
-    return {str(p.relative_to(out)): p.read_bytes() for p in sorted(out.rglob("*")) if p.is_file() and p.relative_to(out).parts[0] != ".migrate"}
+    """All files of an output but the state of the runs, and what Python leaves where a test imports the output."""
+    found = (p for p in sorted(out.rglob("*")) if p.is_file() and p.parent.name != "__pycache__")
+    return {str(p.relative_to(out)): p.read_bytes() for p in found if p.relative_to(out).parts[0] != ".migrate"}

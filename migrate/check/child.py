@@ -43,7 +43,7 @@ def run(module: str, job: dict[str, Any], limits: Limits, environment: dict[str,
                 stdout=sink,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env={**os.environ, **environment, "MIGRATE_MEMORY": str(int(limits.memory_gib * GIB))},
+                env={**os.environ, **environment, "PYTHONDONTWRITEBYTECODE": "1", "MIGRATE_MEMORY": str(int(limits.memory_gib * GIB))},
             )
             try:
                 code = process.wait(limits.seconds)
