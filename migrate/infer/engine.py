@@ -7,7 +7,7 @@ import ast
 from dataclasses import dataclass, field
 
 from migrate.infer.annotations import kind_of
-from migrate.infer.kinds import BOOL, DEVICE, FLOAT, INT, NONE, NUMBER, STR, TENSOR, UNKNOWN, Kind, join, join_all
+from migrate.infer.kinds import BOOL, DEVICE, FLOAT, INT, NONE, NUMBER, STR, TENSOR, UNKNOWN, Kind, join, join_all, refs
 from migrate.source.modules import Assignment, ClassInfo, FileInfo, FunctionInfo, Unit
 from migrate.source.names import FunctionNode
 from migrate.tables import Row
@@ -110,7 +110,7 @@ class Inference:
 
     def decorated(self, decorator: Kind, kind: Kind) -> None:
         """A local decorator of a class is called with it."""
-        for ref in decorator.ref if isinstance(decorator.ref, frozenset) else (decorator.ref,):
+        for ref in refs(decorator):
             if isinstance(ref, FunctionInfo) and ref.parameters:
                 self.passed(ref.parameters[0], kind)
 

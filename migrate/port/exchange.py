@@ -43,21 +43,11 @@ class Exchanged:
             return Facts(imported_names=imported)
         stored = {a for s in scans for a in s.attributes}
         texts = self.every.texts if any(s.looks_up for s in scans) or not scans else frozenset()
+        known = replace(self.every, opened_attributes=self.every.opened_attributes & stored, imported_names=imported, texts=texts)
         if part.cut:  # what the other parts open is not worth a second conversion of a large package: the careful form holds for all of it
-            return Facts(
-                self.every.tested_layers,
-                self.every.opened_attributes & stored,
-                imported,
-                True,
-                self.every.hooked_layers,
-                self._swaps,
-                texts,
-                self.every.kept_children,
-            )
+            return replace(known, opened_sequentials=True, swapped_layers=self._swaps)
         opened, swapped = not self._opening.isdisjoint(part.files), not self._swapping.isdisjoint(part.files)
-        return Facts(
-            self.every.tested_layers, self.every.opened_attributes & stored, imported, opened, self.every.hooked_layers, swapped, texts, self.every.kept_children
-        )
+        return replace(known, opened_sequentials=opened, swapped_layers=swapped)
 
     def holds(self, part: Part, result: Mapping[str, Any] | None) -> bool:
         """Whether a part was converted with the facts as they are now, or with others that make no difference to it."""

@@ -28,11 +28,11 @@ def visit_if(ctx: Context, node: ast.If) -> None:
     if src.line_of(src.start(taken[0])) == src.line_of(src.end(node.test)) or left_out and src.line_of(src.start(left_out[0])) == src.line_of(src.start(taken[0])):
         return
     ctx.removed.update(n for part in (node.test, *left_out) for n in ast.walk(part))
-    first = src.line_start(src.start(taken[0]))
-    ctx.plan.replace(src.line_start(src.start(node)), _after_head(ctx, node, taken), "", RULE)
+    at = _after_head(ctx, node, taken)
+    ctx.plan.replace(src.line_start(src.start(node)), at, "", RULE)
     if answer and node.orelse:
         ctx.plan.replace(src.line_end(src.end(node.body[-1])), src.line_end(src.end(node)), "", RULE)
-    move_left(ctx, node, taken, min(first, _after_head(ctx, node, taken)))
+    move_left(ctx, node, taken, at)
 
 
 def visit_choice(ctx: Context, node: ast.IfExp) -> None:
