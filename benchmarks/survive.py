@@ -1,42 +1,126 @@
-"""Converts every Python file of the standard library and of the folders given, one by one in one process: none may stop it, what
-comes out must parse, and a second conversion must give the same (objects lie elsewhere in memory, so that no order of a set may show).
+"""Converts every Python file of the standard library and of the folders given, one by one in one process, and Python that hypothesmith
+makes up: none may stop it, what comes out must parse, and where anything came of it a second conversion must give the same (objects lie
+elsewhere in memory, so that no order of a set may show).
 
-usage: survive.py [FOLDER ...] [--target flax] [--seconds 60]      exit status 1 where a file met an error of ours, or took longer than the seconds
+usage: survive.py [FOLDER ...] [--target flax] [--seconds 60] [--log FILE] [--generated 1000]
+
+With --log the result of each file is kept as it comes, and the next run goes on from there; a file that ended the process counts as one
+with an error. --generated needs hypothesmith. Exit status 1 where a file met an error of ours, or took longer than the seconds.
 """
 
 import argparse
 import ast
+import json
+import random
 import sys
 import sysconfig
 import time
 import traceback
 import warnings
+from collections import Counter
 from pathlib import Path
 
 import migrate
 from migrate.pipeline import deep
 
+HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n"
+NAMES = ["x", "x", "self", "torch", "nn", "F", "torch.Tensor", "F.relu", "nn.Linear(3, 3)", "nn.Module", "x.shape", "super().__init__()", "torch.no_grad()"]
 
-def fault(path: Path, target: str) -> str:
-    """What went wrong with a file; "" where nothing did."""
+
+def fault(text: bytes | str, name: str, target: str) -> tuple[str, str]:
+    """(what became of a text, what went wrong with it); "" for the second where nothing did."""
     try:
-        found = migrate.convert_source(path.read_bytes(), target=target, filename=str(path))
+        found = migrate.convert_source(text, target=target, filename=name)
+        same = found.code.encode() == (text if isinstance(text, bytes) else text.encode()) and not found.diagnostics
+        again = found if same else migrate.convert_source(text, target=target, filename=name)
     except BaseException as e:
         if isinstance(e, KeyboardInterrupt):
             raise
-        return "".join(traceback.format_exception(e)[-4:])
-    again = migrate.convert_source(path.read_bytes(), target=target, filename=str(path))
+        return "error", "".join(traceback.format_exception(e)[-4:])
+    codes = {d.code for d in found.diagnostics}
+    became = "refused" if codes & {"MIG501", "MIG503"} else "same" if same else "changed"
     if (again.code, again.diagnostics, again.names) != (found.code, found.diagnostics, found.names):
-        return "a second conversion gives another result"
+        return became, "a second conversion gives another result"
     if told := [str(d) for d in found.diagnostics if d.code.startswith("MIG9")]:
-        return "; ".join(told)
-    if any(d.code in ("MIG501", "MIG503") for d in found.diagnostics):
-        return ""
+        return became, "; ".join(told)
+    if astray := [str(d) for d in found.diagnostics if d.line < 1]:
+        return became, f"without a position: {astray[0]}"
+    if became == "refused":
+        return became, ""
     try:
         deep(lambda: ast.parse(found.code))
     except (SyntaxError, ValueError, RecursionError) as e:
-        return f"the output does not parse: {e}"
-    return ""
+        return became, f"the output does not parse: {e}"
+    return became, ""
+
+
+class Log:
+    """Results by file, kept as they come."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.found: dict[str, dict[str, object]] = {}
+        if path and path.exists():
+            for line in path.read_text().splitlines():
+                self.found.update({json.loads(line)["file"]: json.loads(line)})
+        self.file = path.open("a") if path else None
+
+    def keep(self, **entry: object) -> None:
+        """Writes a result at once."""
+        self.found[str(entry["file"])] = entry
+        if self.file:
+            print(json.dumps(entry), file=self.file, flush=True)
+
+
+def convert(name: str, text: bytes | str, target: str, log: Log) -> None:
+    """Converts one text, noted before and after: what ends the process shows."""
+    log.keep(file=name, became="begun", why="it ended the process", seconds=0)
+    start = time.process_time()
+    became, why = fault(text, name, target)
+    log.keep(file=name, became=became, why=why, seconds=round(time.process_time() - start, 2), **({"text": text} if why and isinstance(text, str) else {}))
+    if why:
+        print(f"{name}: {why}", flush=True)
+
+
+class _Known(ast.NodeTransformer):
+    """Puts names that conversion looks at in place of some that were made up."""
+
+    def __init__(self, draw: random.Random) -> None:
+        self.draw = draw
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """A name that is read becomes another expression, half of the time."""
+        if isinstance(node.ctx, ast.Load) and self.draw.random() < 0.5:
+            return ast.parse(self.draw.choice(NAMES), mode="eval").body
+        return node
+
+
+def in_module(text: str) -> str:
+    """The statements as the body of a module's forward, with names of PyTorch among them; "" where that is no Python."""
+    try:
+        tree = _Known(random.Random(text)).visit(ast.parse(text))
+        body = "\n".join("        " + line for line in ast.unparse(ast.fix_missing_locations(tree)).splitlines())
+        made = f"{HEAD}class Net(nn.Module):\n    def forward(self, x):\n{body}\n        return x\n"
+        compile(made, "made up", "exec")
+    except (SyntaxError, ValueError, TypeError, AttributeError, RecursionError):
+        return ""
+    return made
+
+
+def generate(count: int, target: str, log: Log) -> None:
+    """Converts Python that hypothesmith makes up: as it is below PyTorch's imports, and inside a module."""
+    import hypothesmith
+    from hypothesis import HealthCheck, given, settings
+    from hypothesis import strategies as st
+
+    @settings(max_examples=count, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @given(st.one_of(hypothesmith.from_node(), hypothesmith.from_grammar()))
+    def one(text: str) -> None:
+        for number, made in enumerate((HEAD + text, in_module(text))):
+            name = f"generated:{'within' if number else 'below'}:{random.Random(made).getrandbits(64):x}"
+            if made and name not in log.found:
+                convert(name, made, target, log)
+
+    one()
 
 
 def main() -> int:
@@ -45,21 +129,27 @@ def main() -> int:
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--target", default="flax")
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--log", type=Path)
+    parser.add_argument("--generated", type=int, default=0)
     a = parser.parse_args()
     warnings.simplefilter("ignore")
+    log = Log(a.log)
     files = [p for f in [Path(sysconfig.get_paths()["stdlib"]), *a.folders] for p in sorted(f.rglob("*.py")) if p.is_file() and "site-packages" not in p.parts]
-    bad = slow = 0
-    for p in files:
-        start = time.process_time()
-        why = fault(p, a.target)
-        seconds = time.process_time() - start
-        if why:
-            bad += 1
-            print(f"{p}: {why}", flush=True)
-        if seconds > a.seconds:
-            slow += 1
-            print(f"{p}: {seconds:.0f} s", flush=True)
-    print(f"{len(files)} files, {bad} with an error of ours, {slow} slow; {time.process_time():.0f} s")
+    shown = time.monotonic()
+    for number, p in enumerate(files, 1):
+        if str(p) not in log.found:
+            convert(str(p), p.read_bytes(), a.target, log)
+        if time.monotonic() - shown > 30:
+            shown = time.monotonic()
+            print(f"{number} of {len(files)} files", file=sys.stderr, flush=True)
+    if a.generated:
+        generate(a.generated, a.target, log)
+    results = list(log.found.values())
+    bad, slow = sum(bool(r["why"]) for r in results), [r for r in results if float(str(r["seconds"])) > a.seconds]
+    for r in slow:
+        print(f"{r['file']}: {r['seconds']} s")
+    told = ", ".join(f"{n} {k}" for k, n in sorted(Counter(str(r["became"]) for r in results).items()))
+    print(f"{len(files)} files, {len(results) - len(files)} made up: {told}; {bad} with an error of ours, {len(slow)} slow; {sum(float(str(r['seconds'])) for r in results):.0f} s")
     return 1 if bad or slow else 0
 
 

@@ -6,8 +6,8 @@ from migrate.context import Context
 from migrate.edits import Piece
 
 
-def remove_statement(ctx: Context, statement: ast.stmt, rule: str) -> None:
-    """Removes a statement with its line; leaves `pass` where a body would be empty."""
+def remove_statement(ctx: Context, statement: ast.stmt, rule: str, *, replaced: bool = False) -> None:
+    """Removes a statement with its line; leaves `pass` where a body would be empty. `replaced`: something else comes in its place."""
     if ctx.owned(statement):
         return
     src = ctx.source
@@ -28,7 +28,7 @@ def remove_statement(ctx: Context, statement: ast.stmt, rule: str) -> None:
         return
     after = src.text[line_end : src.line_end(line_end)] if line_end < len(src.text) else ""
     first = siblings and siblings[0] is statement
-    if first and not after.strip() and after:
+    if first and not replaced and not after.strip() and after:
         line_end = src.line_end(line_end)  # the blank line that set it off
     ctx.plan.replace(line_start, line_end, "", rule)
 

@@ -3,6 +3,7 @@ import ast
 
 import pytest
 
+import migrate
 from migrate.source.text import import_text
 
 NAMES = [f"name_number_{i}" for i in range(40)]
@@ -26,3 +27,16 @@ def test_no_more_lines_and_the_same_names(text: str, kept: int) -> None:
     assert made.count("\n") <= text.count("\n")
     if text.count("\n") > 20 and kept == 13:
         assert max(map(len, made.splitlines())) <= 120
+
+
+@pytest.mark.parametrize(
+    "text, new",
+    [
+        ("import torch\n\n\ndef f(x):\n    return torch.sin(x)\n", "import jax.numpy as jnp\n\n\ndef f(x):\n    return jnp.sin(x)\n"),
+        ("import torch\n\nimport numpy\n\nx = torch.ones(numpy.pi)\n", "import jax.numpy as jnp\nimport numpy\n\nx = "),
+        ("import torch\nfrom torch import nn\n\n\ndef f(x):\n    return torch.sin(x), isinstance(x, nn.Linear)\n", "import jax.numpy as jnp\nfrom flax import nnx\n\n\ndef f(x):\n"),
+        ("import torch\n\n\ndef f(x):\n    return 3\n", "\ndef f(x):\n    return 3\n"),
+    ],
+)
+def test_the_blank_lines_after_a_lone_import_stay_where_another_takes_its_place(text, new):
+    assert migrate.convert_source(text).code.startswith(new)

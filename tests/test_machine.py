@@ -131,6 +131,7 @@ def test_assessment(tmp_path, capsys, monkeypatch):
     assert kinds == {"sparse embedding": [6], "data-dependent shape": [7], "host round trip": [8], "float64": [9], "dynamic batch": [10]}
     operators = {o["name"]: (o["times"], o["known"]) for o in found["operators"]}
     assert operators["torch.frobnicate"] == (2, False) and operators["torch.nn.Linear"] == (2, True)
+    assert {"message": "torch.frobnicate has no equivalent yet", "times": 3} in found["blockers"][0]["about"], "those in cells of notebooks too"
     assert found["blockers"][0]["places"] and {"name": "torchmetrics", "files": 1} in found["libraries"]
     page = html(found, "assess.html")
     assert "<script>alert" not in page and "&lt;script&gt;alert" in page

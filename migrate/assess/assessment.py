@@ -1,5 +1,6 @@
 """Converts a project in memory and sums up what it would take. Nothing is written."""
 
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable
@@ -97,7 +98,8 @@ def _operators(surveys: dict[str, Any]) -> list[dict[str, Any]]:
 def _blocker(code: str, times: int, files: dict[str, Any]) -> dict[str, Any]:
     """A kind of diagnostic: what it is about, most frequent first, and places."""
     found = [(p, d) for p, f in files.items() for d in f["diagnostics"] if d[2] == code]
-    about = Counter(d[3].partition(": ")[2] or d[3] for _, d in found)
+    messages = [re.sub(r"^cell \d+: ", "", d[3]) for _, d in found]
+    about = Counter(m.partition(": ")[2] or m for m in messages)
     return {
         "code": code,
         "title": CODES[code].title,

@@ -7,6 +7,7 @@ import queue
 import resource
 import sys
 import threading
+import time
 
 
 def main() -> None:
@@ -17,11 +18,15 @@ def main() -> None:
 
     jobs: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
+    started = False
     while True:
         job = json.loads(jobs.get())
         if os.environ.get("MIGRATE_TEST_DIE") and any(os.environ["MIGRATE_TEST_DIE"] in f[0] for f in job.get("task", job)["files"]):
             os._exit(9)  # for tests: a file that ends its worker
+        begun = time.process_time() if started else 0.0
+        started = True
         result = work(job)
+        result["seconds"] = time.process_time() - begun
         result["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
         with contextlib.suppress(BrokenPipeError):
             answers.write(json.dumps(result) + "\n")

@@ -238,7 +238,10 @@ def _path(ctx: Context, node: ast.AST) -> str:
 def _shorten(ctx: Context, node: ast.Import | ast.ImportFrom, gone: list[ast.alias]) -> None:
     kept = [a for a in node.names if a not in gone]
     if not kept:
-        remove_statement(ctx, node, RULE)
+        body = ctx.source.tree.body
+        after = body[body.index(node) + 1 :] if node in body else []
+        replaced = bool(ctx.needs and after) and not isinstance(after[0], (ast.Import, ast.ImportFrom))
+        remove_statement(ctx, node, RULE, replaced=replaced)
         return
     start, end = ctx.source.span(node)
     ctx.plan.replace(start, end, import_text(node, kept, ctx.source.indent(node)), RULE)
@@ -294,7 +297,7 @@ def _add(ctx: Context, first: ast.stmt | None, carried: str = "") -> None:
             at = src.line_end(src.end(s))
         else:
             break
-    ctx.plan.insert(at, ("\n" if at and at == src.line_end(0) and False else "") + text, RULE, order=-1)
+    ctx.plan.insert(at, text, RULE, order=-1)
 
 
 def _after_imports(ctx: Context) -> int:

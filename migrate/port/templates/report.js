@@ -14,7 +14,7 @@ function draw(f, errors, warnings) {
   head.append(make("span", "path", f.path), make("span", f.status, f.why ? `${f.status} (${f.why})` : f.status),
     make("span", "n" + (errors ? " error" : " dim"), errors ? `${errors} left` : ""),
     make("span", "n" + (warnings ? " warning" : " dim"), warnings ? `${warnings} warned` : ""),
-    make("span", "n dim", f.lines === undefined ? "" : `${f.lines} lines`));
+    make("span", "n dim", f.lines === undefined ? "" : `${f.lines} line${f.lines === 1 ? "" : "s"}`));
   e.append(head);
   e.addEventListener("toggle", () => {
     if (!e.open || e.childElementCount > 1) return;
