@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from port_common import FILES, output, write_project
+from port_common import BLOCKS, FILES, NET, output, write_project
 
 import migrate.port.store as store_module
 from migrate.cli.main import run
@@ -311,3 +311,41 @@ def test_imports_of_a_support_module_have_one_order():
 def test_a_scan_is_the_same_after_it_was_kept():
     scan = Scan(3, ("torch",), Facts(hooked_layers=True), ("weight",), looks_up=True, swaps=False, error="not valid Python")
     assert unpack(json.loads(json.dumps(pack(scan)))) == scan
+
+
+def test_what_is_only_handed_on_costs_nothing_and_the_costly_come_first():
+    found = layout(["p/__init__.py", *(f"p/m{n}.py" for n in range(6)), "p/small.py"])
+    scans = {f"p/m{n}.py": Scan(100, ("p.m0", "p.m0.f")) for n in range(1, 6)} | {"p/m0.py": Scan(100)}
+    scans["p/__init__.py"] = Scan(6, tuple(d for n in range(6) for d in (f"p.m{n}", f"p.m{n}.*")))
+    scans["p/small.py"] = Scan(5, tuple(d for n in range(6) for d in (f"p.m{n}", f"p.m{n}.f")))
+    parts = divide(found, scans, scans, most=210)
+    last = next(p for p in parts if "p/__init__.py" in p.files)
+    assert len(parts) == 3 and all(p.cut for p in parts) and parts == sorted(parts, key=lambda p: -p.cost)
+    assert last.lines > 100, "the file that hands on everything is no part of its own"
+    small = next(p for p in parts if "p/small.py" in p.files)
+    assert small.seen == sum(scans[f"p/m{n}.py"].lines for n in range(6) if f"p/m{n}.py" not in small.files)
+
+
+def test_what_a_package_hands_on_is_converted_where_it_is(tmp_path, monkeypatch):
+    folder = tmp_path / "p/pkg"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("from .blocks import *\nfrom .net import *\nfrom .types import Tensor\n")
+    (folder / "types.py").write_text("from torch import Tensor\n")
+    (folder / "blocks.py").write_text(BLOCKS)
+    (folder / "net.py").write_text(NET.format(package="pkg", extra="0"))
+    port(tmp_path / "p", tmp_path / "one", Options(), Here(), silent)
+    monkeypatch.setattr("migrate.port.run.divide", lambda *a: divide(*a, most=20))
+    done = port(tmp_path / "p", tmp_path / "cut", Options(), Here(), silent)
+    assert len(done.plan.parts) > 1 and output(tmp_path / "one") == output(tmp_path / "cut")
+    assert "Tensor" not in output(tmp_path / "cut")["pkg/__init__.py"].decode()
+    assert {"pkg/blocks.py", "pkg/net.py"} <= {p for p, s in statuses(done).items() if s == "converted"}
+
+
+def test_checks_are_told(tmp_path, capsys, monkeypatch):
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p/net.py").write_text(BLOCKS)
+    rows = [{"path": "net.py", "model": "A()", "result": "equal", "message": "the models agree"}, {"path": "net.py", "model": "B()", "result": "different", "message": "outputs differ"}]
+    monkeypatch.setattr("migrate.cli.port._checker", lambda target: lambda plan, outcome, out: rows)
+    assert run(["port", str(tmp_path / "p"), "-o", str(tmp_path / "out"), "--check", "--jobs", "1"]) == 1
+    out = capsys.readouterr().out
+    assert "2 models checked: 1 different, 1 equal" in out and "net.py: B(): outputs differ" in out and "A()" not in out

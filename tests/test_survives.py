@@ -2,6 +2,7 @@
 import ast
 import copy
 import random
+import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -99,3 +100,21 @@ def test_deep_code_is_converted_or_refused(kind):
     assert refused or "import torch\n" not in found.code
     if not refused:
         deep(lambda: ast.parse(found.code))
+
+
+def parser(n: int) -> str:
+    """Functions of a parser that call each other: what their lists hold may come from very many places."""
+    text = "class Tokens(list):\n    pass\n\n\ndef get_0(value):\n    token = Tokens()\n    token.append(value[0])\n    return token, value[1:]\n"
+    for i in range(1, n):
+        text += (
+            f"\n\ndef get_{i}(value):\n    found = Tokens()\n    while value:\n        if value[0] in 'ab':\n            token, value = get_{i - 1}(value)\n"
+            f"        elif value[0] == 'c':\n            token, value = get_{i // 2}(value[1:])\n        else:\n            token, value = get_{max(0, i - 2)}(value)\n"
+            "        token[:0] = [value[0]]\n        found.append(token)\n    return found, value\n"
+        )
+    return text
+
+
+def test_functions_that_share_much_are_walked_in_little_time():
+    start = time.process_time()
+    found = migrate.convert_source(parser(20))
+    assert found.code == parser(20) and time.process_time() - start < 20, "with each way told apart it takes hours"

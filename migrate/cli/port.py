@@ -5,6 +5,7 @@ import json
 import os
 import resource
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -178,6 +179,12 @@ def _tell(done: Any, output: Path, style: str, verbose: bool, seconds: float, en
     n = text.counts(files)
     work = f"about {totals['minutes'] / 60:.1f} hours of work"
     click.echo(f"{text.plural(n['error'], 'construct')} left, {text.plural(n['warning'], 'warning')}; {work}")
+    if checks := done.report["checks"]:
+        counted = Counter(c["result"] for c in checks)
+        echo(f"{text.plural(len(checks), 'model')} checked: " + ", ".join(f"{k} {r}" for r, k in sorted(counted.items())))
+        for c in checks:
+            if c["result"] != "equal" and (verbose or c["result"] == "different"):
+                echo(f"{c['path']}: {c['model']}: {c['message']}", text.COLOURS["error" if c["result"] == "different" else "warning"])
     memory = max(engine.memory, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024) / 2**20
     again = f", {done.plan.reused} of {len(done.plan.parts)} parts from an earlier run" if done.plan.reused else ""
     click.echo(f"{seconds:.1f} s, at most {memory:.0f} MB a process{again}")

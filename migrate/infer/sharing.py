@@ -32,6 +32,17 @@ class Ref:
 Value = frozenset[Ref]
 NOTHING: Value = frozenset()
 ANY = "[*]"  # the key of elements whose index is not known
+MOST = 24  # ways to what a value may be that are told apart
+
+
+def limited(value: Value) -> Value:
+    """A value that may be very many things, without what views they are seen through: then it may be any part of each."""
+    return value if len(value) <= MOST else frozenset(Ref(r.made, (), False, r.copied) for r in value)
+
+
+def nesting(made: Hashable) -> int:
+    """How deep in calls, fields and elements something was made."""
+    return 1 + max((nesting(m) for m in made), default=0) if isinstance(made, tuple) else 0
 
 
 def ordered(value: Value) -> list[Ref]:
@@ -49,7 +60,7 @@ def _position(part: object) -> str:
 
 def viewed(value: Value, node: ast.AST, piece: Hashable = None, sure: bool = True) -> Value:
     """A view of each."""
-    return frozenset(r.view(node, piece, sure) for r in value)
+    return limited(frozenset(r.view(node, piece, sure) for r in value))
 
 
 def doubtful(value: Value, copied: bool = False) -> Value:
@@ -109,13 +120,13 @@ class State:
             if not held and symbolic:
                 held = self.fields[r.owner, key] = frozenset([Ref(("field", r.owner, key))])
             found.update(held if r.sure and key != ANY else doubtful(held))
-        return frozenset(found)
+        return limited(frozenset(found))
 
     def write(self, value: Value, key: str, held: Value) -> None:
         """Puts something under a key."""
         for r in ordered(value):
             only = len(value) == 1 and r.sure and key != ANY
-            self.fields[r.owner, key] = held if only else self.fields.get((r.owner, key), NOTHING) | held
+            self.fields[r.owner, key] = held if only else limited(self.fields.get((r.owner, key), NOTHING) | held)
 
 
 def joined(states: Iterable[State | None]) -> State | None:
@@ -128,9 +139,9 @@ def joined(states: Iterable[State | None]) -> State | None:
             found = s.copy()
             continue
         for name, v in s.names.items():
-            found.names[name] = found.names.get(name, NOTHING) | v
+            found.names[name] = limited(found.names.get(name, NOTHING) | v)
         for key, v in s.fields.items():
-            found.fields[key] = found.fields.get(key, NOTHING) | v
+            found.fields[key] = limited(found.fields.get(key, NOTHING) | v)
     return found
 
 

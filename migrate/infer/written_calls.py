@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from migrate.calls import Refusal, bind
 from migrate.infer.kinds import refs
-from migrate.infer.sharing import ANY, NOTHING, Ref, Value, doubtful
+from migrate.infer.sharing import ANY, NOTHING, Ref, Value, doubtful, limited, nesting
 from migrate.infer.writes import COPIES, PIECES, RESHAPES, SAME, VIEWS, Summary, Walker
 from migrate.source.modules import ClassInfo, FunctionInfo
 from migrate.tables import Row
@@ -220,6 +220,9 @@ def _local(w: Walker, node: ast.Call, f: FunctionInfo, receiver: Value, args: li
     return Application(w, node, summary, bound).run()
 
 
+DEEP = 6  # what calls within calls within calls make is one thing
+
+
 class Application:
     """What a summary says, in terms of the caller."""
 
@@ -257,7 +260,8 @@ class Application:
             self.w.event(self.node, given[1], value, argument=True, returned=returned == given[0] and len(returned) == 1 and not r.views)
 
     def _mapped(self, value: Value) -> Value:
-        return frozenset(replace(x, views=(*x.views, *r.views)[-4:], sure=x.sure and r.sure, copied=x.copied or r.copied) for r in value for x in self._of(r.made))
+        found = frozenset(replace(x, views=(*x.views, *r.views)[-4:], sure=x.sure and r.sure, copied=x.copied or r.copied) for r in value for x in self._of(r.made))
+        return limited(found)
 
     def _of(self, made: Hashable) -> Value:
         """What the callee's thing is in the caller."""
@@ -271,7 +275,9 @@ class Application:
             if made[0] == "free":
                 return frozenset([Ref(made)])
         if made not in self.inner:
-            self.inner[made] = self.w.state.fresh((self.node, made))
+            deep = nesting(made) > DEEP
+            found = self.w.state.fresh((self.node, "deep" if deep else made))
+            self.inner[made] = doubtful(found) if deep else found
         return self.inner[made]
 
 

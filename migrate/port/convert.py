@@ -37,7 +37,7 @@ def convert_part(task: Task, kept: Kept | None = None) -> Result:
 def _convert(task: Task, kept: Kept | None) -> Result:
     project = Path(task["project"])
     books = {project / p: notebooks.read((project / p).read_bytes()) for p, _ in task["files"] if p.endswith(".ipynb")}
-    reach = Reach([project / s for s in task["search"]], texts={p: b.source() for p, b in books.items()}, installed=False)
+    reach = Reach([project / s for s in task["search"]], texts={p: b.source() for p, b in books.items()}, installed=False, hands_on=False)
     starts = [(project / p, m) for p, m in task["files"]]
     for path, name in starts:
         reach.add(path, name)

@@ -3,6 +3,8 @@
 The division depends on the project alone, so that the result is the same for any number of processes.
 """
 
+import functools
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -21,28 +23,37 @@ class Part:
     files: tuple[str, ...]
     lines: int
     cut: bool = False  # from something larger
+    seen: int = 0  # lines of what it reaches in other parts
+
+    @property
+    def cost(self) -> float:
+        """What it costs, as lines."""
+        return self.lines + SEEN * self.seen
 
 
 def divide(found: Layout, scans: Mapping[str, Scan], chosen: Iterable[str], most: int = MOST) -> list[Part]:
-    """The parts of a project, largest first."""
+    """The parts of a project, the longest to convert first, so that the last process to end is not late."""
     parts: list[Part] = []
     by_root: dict[str, list[str]] = {}
     for p in sorted(chosen):
         by_root.setdefault(found.roots[p], []).append(p)
     for root, files in by_root.items():
         edges = {p: _needs(found, scans[p], root, p) for p in files}
+        worth = {p: _needs(found, scans[p], root, p, stars=False) for p in files}
         for together in _connected(files, edges):
-            parts += _cut(root, _ordered(together, edges), edges, scans, most)
-    return sorted(parts, key=lambda p: (-p.lines, p.files))
+            parts += _cut(root, _ordered(together, edges), worth, scans, most)
+    return sorted(parts, key=lambda p: (-p.cost, p.files))
 
 
-def _needs(found: Layout, scan: Scan, root: str, path: str) -> list[str]:
-    """The files of the same root that a file imports from."""
+def _needs(found: Layout, scan: Scan, root: str, path: str, stars: bool = True) -> list[str]:
+    """The files of the same root that a file imports from. `stars`: also those of which it imports all, most often to hand it on."""
     needed = set()
     modules = {d: found.find(root, d) for d in scan.imports}
     for dotted, file in modules.items():
         inner = [d for d in scan.imports if d.startswith(dotted + ".") and modules[d]]
         names = [d for d in scan.imports if d.rpartition(".")[0] == dotted]
+        if names == [f"{dotted}.*"] and not stars:
+            continue
         if file and found.roots[file] == root and file != path and not (inner and len(inner) == len(names)):
             needed.add(file)
     return sorted(needed)
@@ -105,7 +116,13 @@ def _cut(root: str, files: list[str], edges: Mapping[str, list[str]], scans: Map
             high = middle
     ends = _filled(lines, reached, high, most * 3 // 2)
     bounds = zip([0, *ends], ends, strict=False)
-    return [Part(root, tuple(files[a:b]), sum(lines[a:b]), cut=True) for a, b in bounds]
+    return [Part(root, tuple(files[a:b]), sum(lines[a:b]), cut=True, seen=_elsewhere(lines, reached, a, b)) for a, b in bounds]
+
+
+def _elsewhere(lines: list[int], reached: list[int], first: int, end: int) -> int:
+    """Lines of what some files reach beyond themselves."""
+    every = functools.reduce(operator.or_, reached[first:end], 0)
+    return sum(lines[j] for j in _bits(every) if not first <= j < end)
 
 
 def _reached(files: list[str], edges: Mapping[str, list[str]]) -> list[int]:

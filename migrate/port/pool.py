@@ -41,7 +41,7 @@ class Processes:
         self.count, self.seconds = max(1, jobs), seconds
         self.memory = 0  # the largest of any worker
         self.replaced = 0
-        self.spent: list[float] = []  # processor time of each job, with the start of its worker where it was the first
+        self.spent: list[tuple[int, float]] = []  # (number, processor time) of each job as it ended; of its worker's start too where it was the first
         self._selector = selectors.DefaultSelector()
         self._workers: list[_Worker] = []
 
@@ -117,9 +117,9 @@ class Processes:
             return None
         result: dict[str, Any] = json.loads(w.buffer)
         w.buffer.clear()
+        self.spent.append((w.number, result.pop("seconds", 0.0)))
         w.number = -1
         size = result.pop("memory", 0)
-        self.spent.append(result.pop("seconds", 0.0))
         self.memory = max(self.memory, size)
         if size > LARGE:
             self._end(w)

@@ -63,10 +63,12 @@ class Reach:
 
     def __init__(
         self, roots: Iterable[Path], known: Collection[str] = (), texts: Mapping[Path, bytes] | None = None, installed: bool = True, boundary: Boundary | None = None,
+        hands_on: bool = True,
     ) -> None:
         self.boundary = boundary or libraries.standard()
         self.homes: dict[str, str] = {}  # names that a package of a library hands out when asked, with the full names
         self.texts = texts or {}  # what stands for the content of some files
+        self.hands_on = hands_on  # whether what files hand on by star imports is needed: not where that is converted for itself
         self.installed = installed  # whether libraries of the environment that build on PyTorch count as local
         self.roots = [r.resolve() for r in roots]
         self.known = frozenset(known)  # libraries that the tables cover
@@ -313,7 +315,7 @@ class Reach:
             if (library := self.boundary.of(short)) is not None and short in library.auto:
                 self._auto.add(short)
             if a.name == "*":
-                if source is not None and module.whole:
+                if source is not None and module.whole and self.hands_on:
                     self._everything(source)
             elif source is not None:
                 self.need(source, a.name)
