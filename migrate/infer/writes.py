@@ -29,7 +29,7 @@ class Event:
     """A write in place: by a statement or call `node`, to `target`. `sure` is False where it may be no tensor.
 
     `argument`: the callee writes, this code does not; `returned`: and returns what it has written to. `key`: the field that the callee brings up to date itself.
-    `places`: the fields that `target` is.
+    `places`: the fields that `target` is. `product`: the callee is to return it; `given` is the argument.
     """
 
     node: ast.AST
@@ -41,15 +41,21 @@ class Event:
     returned: bool = False
     key: str = ""
     places: frozenset[tuple[Hashable, str]] = frozenset()
+    product: bool = False
+    given: ast.expr | None = None
 
 
 @dataclass(eq=False)
 class Summary:
-    """What a call of a function does: the places it writes to and rebinds, by the parameter they are reached from, and what it returns."""
+    """What a call of a function does: the places it writes to and rebinds, by the parameter they are reached from, and what it returns.
+
+    `products`: the parameters that it is to return, as it has no result but what it writes to them.
+    """
 
     writes: set[Ref] = field(default_factory=set)
     rebinds: set[tuple[Hashable, str]] = field(default_factory=set)
     returned: Value = NOTHING
+    products: tuple[str, ...] = ()
     fields: dict[tuple[Hashable, str], Value] = field(default_factory=dict)
 
 
@@ -96,6 +102,9 @@ class Walker:
                 self.state.names[p.arg] = frozenset([Ref(("param", p.arg))])
         self.block(self.root.body)
         self._leave()
+        from migrate.infer.products import products
+
+        self.summary.products = products(self)
 
     def kind(self, node: ast.AST | None) -> Kind:
         """What an expression is."""

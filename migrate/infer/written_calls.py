@@ -257,7 +257,9 @@ class Application:
             target = given[1] if given[1] is not None else self.node.func
             self.w.event(self.node, target, value, argument=True, key=str(r.made[2]))
         elif given[1] is not None:
-            self.w.event(self.node, given[1], value, argument=True, returned=returned == given[0] and len(returned) == 1 and not r.views)
+            event = self.w.event(self.node, given[1], value, argument=True, returned=returned == given[0] and len(returned) == 1 and not r.views)
+            event.given = given[1]
+            event.product = r.made == root and isinstance(root, tuple) and root[1] in self.summary.products and isinstance(self.w.file.source.parent(self.node), ast.Expr)
 
     def _mapped(self, value: Value) -> Value:
         found = frozenset(replace(x, views=(*x.views, *r.views)[-4:], sure=x.sure and r.sure, copied=x.copied or r.copied) for r in value for x in self._of(r.made))

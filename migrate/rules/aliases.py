@@ -40,6 +40,12 @@ def events(ctx: Context, node: ast.AST) -> list[Event]:
     return writes.walker(ctx.file, _root(ctx, node)).events.get(node, [])
 
 
+def products(ctx: Context, node: FunctionNode) -> tuple[str, ...]:
+    """The parameters that a function is to return, as it has no result but what it writes to them."""
+    events(ctx, node.body[0])
+    return ctx.shared["writes"].walker(ctx.file, node).summary.products  # type: ignore[no-any-return]
+
+
 def used_later(ctx: Context, node: ast.AST, name: ast.Name) -> bool:
     """Whether a name's value is read after a node before it is bound anew."""
     return _is_live(ctx, node, name.id)
@@ -161,7 +167,8 @@ def report(ctx: Context, node: ast.AST, event: Event, s: Shared) -> None:
 def _callers(ctx: Context, node: ast.AST, event: Event) -> None:
     """Says that the caller's tensor is not changed."""
     name = next((r.made[1] for r in event.value if isinstance(r.made, tuple) and r.made[0] == "param" and isinstance(r.made[1], str)), None)
-    if name is not None and event.sure and not event.argument:
+    root = _root(ctx, node)
+    if name is not None and event.sure and not event.argument and not (isinstance(root, ast.FunctionDef) and name in products(ctx, root)):
         ctx.report("MIG106", node, f"`{name}` is the caller's tensor, which PyTorch changes as well")
 
 
@@ -254,6 +261,5 @@ EXAMPLES = (
     Example("def f(x: torch.Tensor):\n    a, b = x.chunk(2)\n    a.add_(1)\n    return x\n", refused="MIG303", why="two views of x"),
     Example("def f(x: torch.Tensor, c: bool):\n    y = x if c else x.clone()\n    y[0] = 1\n    return x, y\n", refused="MIG303", why="on one branch only"),
     Example("def f(x: torch.Tensor):\n    y = x + 1\n    kept = []\n    kept.append(y)\n    y += 1\n    return kept\n", refused="MIG303"),
-    Example("def fill_(x: torch.Tensor):\n    x[0] = 1\n\n\ndef f(x: torch.Tensor):\n    y = x + 1\n    fill_(y)\n    return y\n", refused="MIG303", why="a local function writes to what it gets"),
     Example("def f(x: torch.Tensor):\n    y = x.float()\n    y += 1\n    return x, y\n", refused="MIG202", why="x itself, where it is float already"),
 )

@@ -1,5 +1,6 @@
 """Finds the functions that make modules: they take `rngs`."""
 import ast
+import builtins
 
 from migrate.calls import Refusal, bind, choose, template_names
 from migrate.infer.engine import Inference
@@ -278,7 +279,7 @@ class Builders:
 
     def _is_foreign(self, f: FunctionInfo, call: ast.Call) -> bool:
         """A call of something imported, or of a method of an object: it can't take `rngs`."""
-        if self.unit.resolve(f.file, call.func) is not None:
+        if self.unit.resolve(f.file, call.func) is not None or isinstance(call.func, ast.Name) and hasattr(builtins, call.func.id) and not f.file.names.lookup(call.func):
             return True
         if isinstance(call.func, ast.Attribute):
             base = call.func.value

@@ -30,6 +30,7 @@ from migrate.rules import (
     picking,
     placement,
     positional,
+    products,
     relocation,
     reserved,
     rngs,
@@ -80,6 +81,7 @@ def plan_file(ctx: Context) -> None:
             if isinstance(info, FunctionInfo):
                 modules.visit_function(ctx, info)
                 modes.visit_function(ctx, info)
+                products.visit_function(ctx, info)
                 gradients.visit_function(ctx, info)
                 reserved.visit_function(ctx, info)
                 training.visit_function(ctx, info)

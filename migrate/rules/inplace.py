@@ -11,9 +11,10 @@ from migrate.context import Context
 from migrate.edits import ADD, ATOM, LAMBDA, MULTIPLY, NAMED, UNARY, Emitter, Piece
 from migrate.infer.engine import usage
 from migrate.infer.kinds import Kind
-from migrate.infer.writes import NO_WRITES
+from migrate.infer.writes import NO_WRITES, Event
 from migrate.rules import aliases, rngs, selecting, state, views
 from migrate.rules.example import Example
+from migrate.source.modules import FunctionInfo
 from migrate.tables import Row, Variant
 
 RULE = "inplace"
@@ -239,17 +240,61 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
 
 def _argument(ctx: Context, node: ast.Call) -> None:
     """A call whose callee writes to what it is given: `act(x)` of a layer that works in place, `normalise_(x)` of a local function."""
-    for event in aliases.events(ctx, node):
+    found = aliases.events(ctx, node)
+    if _products(ctx, node, [e for e in found if e.product]):
+        found = [e for e in found if not e.product]
+    if not found:
+        _unknown_callee(ctx, node)
+    for event in found:
         if not event.argument:
             continue
-        root = _root(ctx, event.target)
-        if event.returned and isinstance(root, ast.Name):
-            _rebinding(ctx, node, root)
-        elif event.returned and root is not None and isinstance(ctx.source.parent(node), ast.Expr):
-            _written_back(ctx, node, root)
+        given = event.given or event.target
+        root = _root(ctx, given)
+        if event.returned and isinstance(given, ast.Name) and root is not None:
+            _rebinding(ctx, node, given)
+        elif event.returned and root is not None and isinstance(ctx.source.parent(node), ast.Expr) and not _unreachable(ctx, root):
+            _written_back(ctx, node, given)
         else:
             for s in aliases.others(ctx, node, event, itself=not event.key):
                 aliases.report(ctx, node, event, s)
+
+
+def _products(ctx: Context, node: ast.Call, found: list[Event]) -> bool:
+    """`w = fill_(w)` for a function that has no result but what it writes to `w`."""
+    roots = [_root(ctx, e.given) if e.given is not None else None for e in found]
+    if not found or None in roots or any(_unreachable(ctx, r) for r in roots) or len(found) > 1 and not all(isinstance(e.given, ast.Name) for e in found):
+        return False
+    if len(found) == 1:
+        given = found[0].given
+        assert given is not None
+        if isinstance(given, ast.Name):
+            _rebinding(ctx, node, given)
+        else:
+            _written_back(ctx, node, given)
+        return True
+    statement = ctx.source.statement(node)
+    names = [r for r in roots if isinstance(r, ast.Name)]
+    after = [a for n in names for a in aliases.check(ctx, node, n)]
+    ctx.edit(statement, lambda e: _with_after(e, statement, f"{', '.join(n.id for n in names)} = {e.piece(node).text}", after), RULE, why="written to by the callee")
+    return True
+
+
+def _unknown_callee(ctx: Context, node: ast.Call) -> None:
+    """`init(m.weight)` of an initialiser that is known at run time only: what it makes of the array that it gets goes back to the layer."""
+    func = node.func
+    called = isinstance(func, (ast.Name, ast.Subscript, ast.Call)) or isinstance(func, ast.Attribute) and ctx.is_self(func.value)
+    if not called or not isinstance(ctx.source.parent(node), ast.Expr) or ctx.resolve(func) is not None or isinstance(ctx.kind(func).ref, FunctionInfo) or not node.args:
+        return
+    given, held = node.args[0], node.args[0]
+    if isinstance(held, ast.Attribute) and held.attr == "data":
+        held = held.value
+    if isinstance(held, ast.Attribute) and held.attr == "weight" and (state.of_unknown_layer(ctx, held) or state.is_turned(ctx, held)):
+        _written_back(ctx, node, given)
+
+
+def _unreachable(ctx: Context, root: ast.expr | None) -> bool:
+    """`m.weight` of what may be any layer, where nothing tells how the target's layers keep theirs."""
+    return isinstance(root, ast.Attribute) and root.attr in ("weight", "bias") and ctx.kind(root.value).is_unknown and not state.of_unknown_layer(ctx, root)
 
 
 def _initialiser(ctx: Context, node: ast.Call, row: Row) -> None:
@@ -474,6 +519,10 @@ EXAMPLES = (
     Example(
         "def init(m, std):\n    m.weight.data.normal_(0.0, std)\n    m.bias.data.zero_()\n",
         "    set_torch_weight(m, std * jax.random.normal(rngs(), torch_weight(m).shape, torch_weight(m).dtype))\n    bias_of(m)[...] = ", "def init(m, std):\n", why="any layer",
+    ),
+    Example("def start(m, init, gain):\n    init(m.weight, gain=gain)\n", "    set_torch_weight(m, init(torch_weight(m), gain=gain))\n", "def start(m, init, gain):\n", why="an initialiser that is given"),
+    Example(
+        "def f(x: torch.Tensor):\n    y = x + 1\n    part_(y[0])\n    return y\n\n\ndef part_(x):\n    x.fill_(2)\n    return x\n", jax="    y = y.at[0].set(part_(y[0]))\n", why="a part of a tensor",
     ),
     Example(
         "class Net(nn.Module):\n    def forward(self, x):\n        for i in range(2):\n            x[i] = torch.relu(x[i])\n        return x\n",

@@ -173,6 +173,14 @@ def of_unknown_layer(ctx: Context, node: ast.expr) -> bool:
     return known and isinstance(node, ast.Attribute) and ctx.kind(node).is_unknown and ctx.kind(node.value).is_unknown and ctx.resolve(node) is None and not ctx.is_self(node.value)
 
 
+def is_turned(ctx: Context, node: ast.Attribute) -> bool:
+    """`self.lin.weight` of a layer that keeps it in another layout than PyTorch's."""
+    if not ctx.kind(node).variable or ctx.kind(node.value).tag != "module":
+        return False
+    native = _native_state(ctx, node)
+    return native is not None and native[1] is not None and "set_torch_weight" in ctx.support
+
+
 def _unknown_layer(ctx: Context, node: ast.Attribute, bare: bool) -> None:
     """`m.weight` of a layer that is known at run time only: layers keep their weights under different names, in different layouts."""
     name = f"{node.attr}_of" if bare or node.attr == "bias" else "torch_weight"

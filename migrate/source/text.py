@@ -7,6 +7,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from migrate.source.spoken import spelled_out
+
 
 class SourceError(ValueError):
     """A file that can't be read as Python; the message says where and why."""
@@ -176,6 +178,8 @@ def read(text: str | bytes, filename: str) -> Source:
     text = text[len(bom) :]
     try:
         tree = ast.parse(text, filename, type_comments=False)
+        if "exec(" in text and (said := spelled_out(text, tree)) != text:
+            text, tree = said, ast.parse(said, filename, type_comments=False)
     except SyntaxError as e:
         raise SourceError(f"not valid Python: {e.msg}", e.lineno or 0, e.offset or 0) from None
     except (ValueError, RecursionError, MemoryError) as e:

@@ -1,0 +1,54 @@
+"""Functions that are called for what they write to their arguments: their products."""
+import ast
+from collections.abc import Iterator
+
+from migrate.infer.writes import Event, FunctionNode, Walker
+
+
+def products(w: Walker) -> tuple[str, ...]:
+    """The parameters that a function without a result writes to, in their order; none where the names may not hold what was written when it ends."""
+    root = w.root
+    if not isinstance(root, ast.FunctionDef) or not _procedure(w, root):
+        return ()
+    parameters = [p.arg for p in [*root.args.posonlyargs, *root.args.args, *root.args.kwonlyargs]]
+    written = {r.made[1] for r in w.summary.writes if isinstance(r.made, tuple) and r.made[0] == "param"}
+    found = tuple(p for p in parameters if p in written)
+    if len(found) != len(written) or any(_bound(root, p) for p in found) or not all(_direct(e) for events in w.events.values() for e in events):
+        return ()
+    return found
+
+
+def _procedure(w: Walker, root: ast.FunctionDef) -> bool:
+    """A function with lines of its own and no result. Methods of objects are left alone: others may stand in for them."""
+    info = w.file.by_node.get(root)
+    owner = getattr(info, "owner", None)
+    if owner is not None and not getattr(info, "is_static", False) or root.name.startswith("__") or root.body[0].lineno == root.lineno:
+        return False
+    own = list(own_nodes(root))
+    results = [n.value for n in own if isinstance(n, ast.Return) and n.value is not None]
+    return not any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in own) and all(isinstance(r, ast.Constant) and r.value is None for r in results)
+
+
+def own_nodes(root: FunctionNode) -> Iterator[ast.AST]:
+    """The nodes of a function's body without those of functions and classes in it."""
+    stack: list[ast.AST] = list(root.body)
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            stack += ast.iter_child_nodes(node)
+
+
+def _bound(root: ast.FunctionDef, name: str) -> bool:
+    """Whether a name gets another value than by a write in place."""
+    steps = {n.target for n in ast.walk(root) if isinstance(n, ast.AugAssign)}
+    return any(isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load) and n not in steps for n in ast.walk(root))
+
+
+def _direct(event: Event) -> bool:
+    """Whether a write to a parameter goes by the parameter's own name."""
+    names = {r.made[1] for r in event.value if isinstance(r.made, tuple) and r.made[0] == "param"}
+    return not names or not event.sure or isinstance(event.target, ast.Name) and names == {event.target.id} and not event.argument
+
+
+__all__ = ["own_nodes", "products"]
