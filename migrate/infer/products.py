@@ -18,6 +18,15 @@ def products(w: Walker) -> tuple[str, ...]:
     return found
 
 
+def lost(w: Walker, node: ast.AST) -> str:
+    """The parameter of a function without a result that a write reaches through views alone: nothing of it would be left."""
+    root = w.root
+    if not isinstance(root, ast.FunctionDef) or w.summary.products or not _procedure(w, root):
+        return ""
+    written = (r.made[1] for e in w.events.get(node, ()) if e.sure and not e.argument and not _direct(e) for r in e.value if isinstance(r.made, tuple) and r.made[0] == "param")
+    return str(next(written, ""))
+
+
 def _procedure(w: Walker, root: ast.FunctionDef) -> bool:
     """A function with lines of its own and no result. Methods of objects are left alone: others may stand in for them."""
     info = w.file.by_node.get(root)
@@ -51,4 +60,4 @@ def _direct(event: Event) -> bool:
     return not names or not event.sure or isinstance(event.target, ast.Name) and names == {event.target.id} and not event.argument
 
 
-__all__ = ["own_nodes", "products"]
+__all__ = ["lost", "own_nodes", "products"]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from migrate.context import Context
 from migrate.edits import Emitter, Piece
 from migrate.infer.liveness import Liveness
+from migrate.infer.products import lost
 from migrate.infer.sharing import Shared
 from migrate.infer.writes import Event, Writes
 from migrate.rules import views
@@ -44,6 +45,15 @@ def products(ctx: Context, node: FunctionNode) -> tuple[str, ...]:
     """The parameters that a function is to return, as it has no result but what it writes to them."""
     events(ctx, node.body[0])
     return ctx.shared["writes"].walker(ctx.file, node).summary.products  # type: ignore[no-any-return]
+
+
+def is_lost(ctx: Context, node: ast.AST) -> bool:
+    """Whether a write would leave nothing behind, as its function has no result and its caller keeps the old tensor; diagnosed."""
+    root = _root(ctx, node)
+    if isinstance(root, ast.Module) or not events(ctx, node) or not (name := lost(ctx.shared["writes"].walker(ctx.file, root), node)):
+        return False
+    ctx.refuse("MIG303", node, f"the function has no result but what it writes to `{name}` through another name")
+    return True
 
 
 def used_later(ctx: Context, node: ast.AST, name: ast.Name) -> bool:

@@ -49,7 +49,7 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
     if base is None:
         ctx.refuse("MIG303", node, "the tensor that is written to has no name")
         return
-    if selecting.moves_axes(ctx, target):
+    if selecting.moves_axes(ctx, target) or aliases.is_lost(ctx, node):
         return  # refused there
     after = aliases.check(ctx, node, base)
     ctx.edit(node, lambda e: _with_after(e, node, _assigned(ctx, e, target, e.piece(node.value), "set"), after), RULE, why="x[i] = y")
@@ -168,7 +168,7 @@ def visit_augmented(ctx: Context, node: ast.AugAssign) -> None:
         if base is None:
             ctx.refuse("MIG303", node, "the tensor that is written to has no name")
             return
-        if selecting.moves_axes(ctx, target):
+        if selecting.moves_axes(ctx, target) or aliases.is_lost(ctx, node):
             return  # refused there
         after = aliases.check(ctx, node, base)
         ctx.edit(node, lambda e: _with_after(e, node, _augmented_item(ctx, e, node, target), after), RULE, why="x[i] += y")
@@ -379,6 +379,8 @@ def _afterwards(ctx: Context, node: ast.Call, after: list[aliases.After]) -> Non
 
 def _method(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | None) -> None:
     base = receiver if receiver is not None else node.args[0]
+    if aliases.is_lost(ctx, node):
+        return
     chosen = _variant(ctx, node, row, receiver)
     if isinstance(chosen, Refusal):
         ctx.refuse(chosen.code, node, chosen.reason)

@@ -30,6 +30,8 @@ def visit_class(ctx: Context, node: ast.ClassDef) -> None:
     if isinstance(info, ClassInfo) and is_module and "MadeByNew" in ctx.support and (new := info.methods.get("__new__")) is not None and _gives_another(new):
         last = max(ctx.source.end(a) for a in node.bases)
         ctx.plan.insert(last, f", metaclass={ctx.name('MadeByNew')}", RULE)
+    if isinstance(info, ClassInfo) and is_module and ctx.target.keeps_super_init:
+        _begin(ctx, info)
     for k in node.keywords:
         metaclass = k.arg == "metaclass" and is_module and ctx.dotted(k.value) not in ABSTRACT
         if metaclass:
@@ -38,6 +40,27 @@ def visit_class(ctx: Context, node: ast.ClassDef) -> None:
             last = max(ctx.source.end(a) for a in [*node.bases, *node.keywords] if ctx.source.end(a) <= ctx.source.start(k))
             ctx.plan.replace(last, ctx.source.end(k), "", RULE)
             ctx.removed.update(ast.walk(k))
+
+
+def _begin(ctx: Context, c: ClassInfo) -> None:
+    """`super().__init__()` in a constructor that has none, as a metaclass called that of the base."""
+    init = c.methods.get("__init__")
+    if init is None or not any(k.arg == "metaclass" and ctx.unit.resolve(b.file, k.value) not in ABSTRACT for b in c.mro() for k in b.node.keywords):
+        return
+    if any(isinstance(n, ast.Attribute) and n.attr == "__init__" for n in ast.walk(init.node)):
+        return
+    above = next((b.methods["__init__"] for b in c.mro() if b is not c and "__init__" in b.methods), None)
+    base = "super().__init__()" if above is None or not above.parameters else f"{ctx.name('Module')}.__init__({init.self_name})"
+    first, src = init.node.body[0], ctx.source
+    said = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    if said and len(init.node.body) > 1:
+        first = init.node.body[1]
+    if said and len(init.node.body) == 1:
+        ctx.plan.insert(src.end(first), f"\n{src.raw_indent(first)}{base}", RULE)
+    elif src.text[src.line_start(src.start(first)) : src.start(first)].strip():
+        ctx.plan.insert(src.start(first), f"{base}; ", RULE)
+    else:
+        ctx.plan.insert(src.line_start(src.start(first)), f"{src.raw_indent(first)}{base}\n", RULE)
 
 
 def visit_call(ctx: Context, node: ast.Call) -> None:
@@ -79,6 +102,11 @@ EXAMPLES = (
     ),
     Example("class Plain:\n    def __new__(cls, *args, **kwargs):\n        return super().__new__(cls, *args, **kwargs)\n"),
     Example("class Meta(type):\n    pass\n\n\nclass Net(nn.Module, metaclass=Meta):\n    n = 3\n", "class Net(nnx.Module):\n", "class Net(Module):\n", why="reported"),
+    Example(
+        "class Meta(type):\n    pass\n\n\nclass Net(nn.Module, metaclass=Meta):\n    def __init__(self): pass\n\n\nclass Part(Net):\n    def __init__(self, n):\n        # size\n        self.n = n\n",
+        "    def __init__(self, *, rngs: nnx.Rngs): pass\n\n\nclass Part(Net):\n    def __init__(self, n, *, rngs: nnx.Rngs):\n        # size\n        self.n = n\n",
+        "    def __init__(self): super().__init__(); pass\n\n\nclass Part(Net):\n    def __init__(self, n):\n        # size\n        super().__init__()\n        self.n = n\n", why="the metaclass called the base's constructor",
+    ),
     Example("class Meta(type):\n    pass\n\n\nclass Plain(metaclass=Meta):\n    n = 3\n"),
     Example("class Mixin:\n    n = 3\n\n\nclass Other(Mixin):\n    m = 4\n"),
 )

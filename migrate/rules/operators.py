@@ -104,7 +104,23 @@ def plan_operator(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | N
     if _gives_back(bound, variant, statement) and not ctx.owned(statement):
         remove_statement(ctx, statement, RULE)
         return True
-    return ctx.edit(node, lambda e: fill(ctx, node, bound, variant, e), RULE, why=row.torch)
+    made = ctx.edit(node, lambda e: fill(ctx, node, bound, variant, e), RULE, why=row.torch)
+    if made and isinstance(statement, ast.Tuple) and isinstance(held := bound.arguments.get(variant.to), ast.Name):
+        _all_given_back(ctx, statement, node, held)
+    return made
+
+
+def _all_given_back(ctx: Context, values: ast.Tuple, node: ast.Call, held: ast.Name) -> None:
+    """`x, y = x.cpu(), y.cpu()`: goes when the last of the names is given what it holds."""
+    given: dict[ast.AST, str] = ctx.shared.setdefault("given back", {})
+    given[node] = held.id
+    statement = ctx.source.parent(values)
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(target := statement.targets[0], ast.Tuple):
+        names = [t.id if isinstance(t, ast.Name) else "" for t in target.elts]
+        if names == [given.get(v) for v in values.elts] and not ctx.owned(statement):
+            for v in values.elts:
+                ctx.plan.nodes.pop(v, None)
+            remove_statement(ctx, statement, RULE)
 
 
 def _gives_back(bound: Bound, variant: Variant, statement: ast.AST | None) -> TypeGuard[ast.Assign]:
@@ -347,6 +363,8 @@ def function_text(ctx: Context, text: str) -> Piece:
 INIT = "class Net(nn.Module):\n    def __init__(self, init=None):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3, 3))\n"
 DEEP = " + ".join(["x"] * 3000)
 EXAMPLES = (
+    Example("def f(x: torch.Tensor, y: torch.Tensor):\n    x, y = x.cpu(), y.cuda()\n    return x + y\n", jax="def f(x: jax.Array, y: jax.Array):\n    return x + y\n", why="the names keep what they hold"),
+    Example("def f(x: torch.Tensor, y: torch.Tensor):\n    x, y = y.cpu(), x.cuda()\n    return x + y\n", jax="    x, y = y, x\n"),
     Example("def f(ids: torch.LongTensor, mask: Optional[torch.BoolTensor] = None) -> torch.FloatTensor:\n    return ids.type(torch.FloatTensor)\n", jax="def f(ids: jax.Array, mask: Optional[jax.Array] = None) -> jax.Array:\n    return ids.astype(jnp.float32)\n"),
     Example("def f(x: torch.Tensor):\n    return x.shape[1:].numel() + x.size().numel()\n", jax="    return math.prod(x.shape[1:]) + math.prod(x.shape)\n"),
     Example("def f(x: torch.Tensor, y: torch.Tensor):\n    return x ** y + x ** 2 + 2 ** y\n", jax="    return power(x, y) + x ** 2 + 2 ** y\n"),

@@ -19,7 +19,9 @@ def spelled_out(text: str, tree: ast.Module) -> str:
 
 def _binds(n: ast.AST) -> bool:
     """Whether the name is the file's own."""
-    return isinstance(n, ast.Name) and n.id == "exec" and isinstance(n.ctx, ast.Store) or isinstance(n, (ast.FunctionDef, ast.alias)) and "exec" in (n.name, getattr(n, "asname", None))
+    if isinstance(n, ast.Name):
+        return n.id == "exec" and isinstance(n.ctx, ast.Store)
+    return isinstance(n, (ast.FunctionDef, ast.alias)) and "exec" in (n.name, getattr(n, "asname", None))
 
 
 def _statement(node: ast.AST) -> str | None:
