@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from migrate.infer.engine import Frame, Inference, constant, usage
-from migrate.infer.kinds import BOOL, BOOL_TENSOR, FACTORY, FLOAT, INT, MODULE, NAMED, NUMBER, STR, TENSOR, UNKNOWN, Kind, join, join_all, refs
+from migrate.infer.kinds import BOOL, BOOL_TENSOR, FACTORY, FLOAT, INT, MODULE, NAMED, NUMBER, NUMPY, STR, TENSOR, UNKNOWN, Kind, join, join_all, refs
 from migrate.infer.lookups import lookup
 from migrate.source.modules import ClassInfo, FunctionInfo
 from migrate.tables import Row
@@ -262,6 +262,8 @@ def _compare(inf: Inference, frame: Frame, node: ast.Compare) -> Kind:
     kinds = [evaluate(inf, frame, e) for e in (node.left, *node.comparators)]
     if any(isinstance(o, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for o in node.ops):
         return BOOL
+    if any(k.tag == "numpy" for k in kinds) and not any(k.is_tensor for k in kinds):
+        return NUMPY
     return BOOL_TENSOR if any(k.is_tensor for k in kinds) else BOOL if all(k.is_number or k.tag in ("str", "shape", "none") for k in kinds) else UNKNOWN
 
 

@@ -8,6 +8,7 @@ from migrate.rules import (
     branching,
     cancelling,
     checking,
+    constants,
     containers,
     custom_gradients,
     folding,
@@ -57,17 +58,18 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.Dict: (placement.visit_dict,),
     ast.Compare: (lookups.visit_compare,),
     ast.Expr: (noise.visit_expr, hyperparameters.visit_expr),
-    ast.Assign: (modules.visit_assign, optimizers.visit_assign, optional.visit_assign, noise.visit_assign, traversal.visit_assign, inplace.visit_assign, containers.visit_assign, tying.visit_assign, state.visit_assign, static.visit_assign, wrappers.visit_assign),
+    ast.Assign: (constants.visit_assign, modules.visit_assign, optimizers.visit_assign, optional.visit_assign, noise.visit_assign, traversal.visit_assign, inplace.visit_assign, containers.visit_assign, tying.visit_assign, state.visit_assign, static.visit_assign, wrappers.visit_assign),
     ast.AnnAssign: (static.visit_annassign,),
     ast.AugAssign: (inplace.visit_augmented,),
     ast.Call: (
-        members.visit_call, checking.visit_call, placement.visit_call, noise.visit_call, lookups.visit_call, partials.visit_call, unpacked.visit_call, mixins.visit_call, modes.visit_call, state.visit_call, modules.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
-        positional.visit_call, leftovers.visit_call,
+        members.visit_call, constants.visit_call, checking.visit_call, placement.visit_call, noise.visit_call, lookups.visit_call, partials.visit_call, unpacked.visit_call, mixins.visit_call, modes.visit_call, state.visit_call, modules.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
+        positional.visit_call, leftovers.visit_call, branching.visit_value, indexing.visit_call,
     ),
     ast.Attribute: (members.visit_attribute, relocation.visit_attribute, picking.visit_attribute, traversal.visit_attribute, training.visit_attribute, state.visit_attribute, layers.visit_value, operators.visit_attribute, reserved.visit_attribute, leftovers.visit_value),
     ast.Name: (state.visit_element, layers.visit_value, operators.visit_name, leftovers.visit_value),
     ast.Subscript: (picking.visit_subscript, state.visit_element, selecting.visit_subscript, inplace.visit_index, indexing.visit_subscript),
     ast.Lambda: (rngs.visit_lambda,),
+    **{kind: (branching.visit_comprehension,) for kind in (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)},
 }
 
 

@@ -15,6 +15,14 @@ def check(condition, message=None):
     assert isinstance(condition, jax.core.Tracer) or condition, message() if callable(message) else message
 
 
+def known(condition):
+    """Whether a condition, or what it makes, holds. While tracing, no value is known: then what it would refuse is not looked for."""
+    try:
+        return bool(condition() if callable(condition) else condition)
+    except jax.errors.ConcretizationTypeError:
+        return False
+
+
 def float_tensor(data):
     """What `torch.Tensor(data)` makes: an array of that size for a number, of those values for anything else."""
     if isinstance(data, tuple):

@@ -1,5 +1,7 @@
 """Reading by index and by mask."""
+import jax
 import jax.numpy as jnp
+import numpy as np
 
 
 def gather(input, dim, index):
@@ -19,9 +21,16 @@ def masked_fill(input, mask, value):
 
 
 def masked_select(input, mask):
-    """The elements where `mask` is true, in a vector. The length depends on the data: not under jit."""
-    input, mask = jnp.broadcast_arrays(input, mask)
-    return input[mask]
+    """The elements where `mask` is true, in a vector. The length depends on the mask: under jit, it must be NumPy's."""
+    shape = jnp.broadcast_shapes(input.shape, mask.shape)
+    mask = np.broadcast_to(mask, shape) if isinstance(mask, np.ndarray) else jnp.broadcast_to(mask, shape)
+    return jnp.broadcast_to(input, shape)[mask]
+
+
+def fixed(make):
+    """What `make()` gives, as a constant: it is the same for every input, and its values are known while tracing."""
+    with jax.ensure_compile_time_eval():
+        return np.asarray(make())
 
 
 def masked_scatter(input, mask, source):
