@@ -107,6 +107,9 @@ def _fixed(ctx: Context, name: ast.Name, value: ast.expr) -> bool:
 def _selects(ctx: Context, node: ast.expr) -> bool:
     """Whether a mask is only used as one."""
     parent = ctx.source.parent(node)
+    around = ctx.source.parent(parent) if isinstance(parent, ast.Tuple) else None
+    if isinstance(around, ast.Subscript) and around.slice is parent:
+        node, parent = parent, around
     match parent:
         case ast.Subscript(value=value, ctx=ast.Load()) if value is not node:
             return ctx.kind(value).is_tensor

@@ -1,6 +1,6 @@
 """Fold conditions whose answer is known here: no script is traced, no CUDA device is there.
 
-Converted: `if torch.jit.is_scripting(): ...` goes, `if not torch.jit.is_tracing():` leaves its body, `"cuda" if torch.cuda.is_available() else "cpu"` is "cpu".
+Converted: `if torch.jit.is_scripting(): ...` goes, `if not torch.jit.is_tracing():` leaves its body, `if mask.any(): x = torch.where(mask, y, x)` as well, `"cuda" if torch.cuda.is_available() else "cpu"` is "cpu".
 Unchanged: conditions on values; an `elif` chain; a branch that yields.
 """
 import ast
@@ -8,6 +8,7 @@ import ast
 from migrate.context import Context
 from migrate.removal import remove_statement
 from migrate.rules.example import Example
+from migrate.rules.masked import masked
 from migrate.rules.noise import FALSE, move_left
 
 RULE = "folding"
@@ -16,9 +17,12 @@ RULE = "folding"
 def visit_if(ctx: Context, node: ast.If) -> None:
     """A branch that is always or never taken."""
     answer = truth(ctx, node.test)
+    answer = True if answer is None and masked(ctx, node) else answer
     if answer is None or any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(node)) or _is_elif(ctx, node) or node.orelse and _is_elif(ctx, node.orelse[0]):
         return
     taken, left_out = (node.body, node.orelse) if answer else (node.orelse, node.body)
+    if truth(ctx, node.test) is None:
+        ctx.report("MIG103", node, f"{ctx.source.segment(node.test).strip()}: not asked, the mask alone decides what changes")
     if left_out:
         ctx.report("MIG103", node, f"{ctx.source.segment(node.test).strip()} is {answer} here: the other branch is left out")
     if not taken:

@@ -92,9 +92,31 @@ def _data_elsewhere(ctx: Context, owner: ClassInfo, target: ast.Attribute, is_no
     for c in [*owner.mro(), *_below(ctx, owner)]:
         for a in c.attributes.get(target.attr, ()):
             kind = ctx.inf.kinds.get(a.target, Kind("unknown"))
-            if a.target is not target and (kind.tag in ("module", "tensor") or _holds_data(kind) or kind.is_unknown and is_none and a.value is not None):
+            if a.target is target or not is_none and _either(ctx, target, a.target):
+                continue
+            if kind.tag in ("module", "tensor") or _holds_data(kind) or kind.is_unknown and is_none and a.value is not None:
                 return True
     return False
+
+
+def _either(ctx: Context, a: ast.AST, b: ast.AST) -> bool:
+    """Whether two statements of a constructor are in the two branches of one `if` and in no loop, so that never both are run."""
+    over, under = _above(ctx, a), _above(ctx, b)
+    f = ctx.function_of(a)
+    if f is None or f.name != "__init__" or ctx.function_of(b) is not f or any(isinstance(n, (ast.For, ast.While)) for n in over | under):
+        return False
+    common = next((n for n in under if n in over), None)
+    return isinstance(common, ast.If) and (over[common] in common.orelse) != (under[common] in common.orelse)
+
+
+def _above(ctx: Context, node: ast.AST) -> dict[ast.AST, ast.AST]:
+    """What is around a node in its function, from the inside, each with the part of it that holds the node."""
+    found: dict[ast.AST, ast.AST] = {}
+    at, up = node, ctx.source.parent(node)
+    while up is not None and not isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        found[up] = at
+        at, up = up, ctx.source.parent(up)
+    return found
 
 
 HEAD = "class Net(nn.Module):\n    def __init__(self, norm=False):\n        super().__init__()\n"
@@ -120,6 +142,10 @@ EXAMPLES = (
     ),
     Example(
         f"{HEAD}        self.a, self.n = None, 3\n        if norm:\n            self.a = nn.Linear(3, 3)\n", "        self.a, self.n = nnx.data(None), 3\n", "        self.a, self.n = None, 3\n", why="several at once",
+    ),
+    Example(
+        f"def same(x):\n    return x\n\n\n{HEAD}        if norm:\n            self.norm = nn.Linear(3, 3)\n        else:\n            self.norm = same\n",
+        "        else:\n            self.norm = same\n", "        else:\n            self.norm = same\n", why="a function is no data, and the attribute is either of both",
     ),
     Example("class Plain:\n    def __init__(self):\n        self.a = None\n        self.b = [1, 2]\n\n    def go(self):\n        self.a = [3]\n"),
     Example("def f(config):\n    config.sizes = [1, 2]\n    config.norm = None\n    return config\n"),
