@@ -17,6 +17,8 @@ from migrate.removal import remove_statement
 from migrate.rules import rngs
 from migrate.rules.example import Example
 from migrate.rules.shaping import in_shape
+from migrate.source.modules import FileInfo
+from migrate.source.names import Scope
 from migrate.tables import Row, Variant, holes
 
 RULE = "operators"
@@ -158,10 +160,24 @@ def only_placement(ctx: Context, node: ast.expr, keys: tuple[str, ...] = ("devic
     """A mapping that only says where tensors live: `factory_kwargs = {"device": device, "dtype": dtype}`."""
     if isinstance(node, ast.Name):
         values = [b.value if b.kind == "assign" else None for b in ctx.file.names.lookup(node)]
-        return node not in seen and bool(values) and all(v is not None and only_placement(ctx, v, keys, seen | {node}) for v in values)
+        return node not in seen and bool(values) and not _grows(ctx, node) and all(v is not None and only_placement(ctx, v, keys, seen | {node}) for v in values)
     if isinstance(node, ast.Call) and ctx.dotted(node.func) == "builtins.dict" and not node.args:
-        return all(k.arg in keys for k in node.keywords)
-    return isinstance(node, ast.Dict) and all(isinstance(k, ast.Constant) and k.value in keys for k in node.keys)
+        return bool(node.keywords) and all(k.arg in keys for k in node.keywords)
+    return isinstance(node, ast.Dict) and bool(node.keys) and all(isinstance(k, ast.Constant) and k.value in keys for k in node.keys)
+
+
+def _grows(ctx: Context, name: ast.Name) -> bool:
+    """Whether a mapping gets other keys later: `options["bias"] = False`, `options.update(bias=False)`."""
+    known: dict[FileInfo, set[tuple[Scope, str]]] = ctx.shared.setdefault("grown mappings", {})
+    if (found := known.get(ctx.file)) is None:
+        found = known[ctx.file] = set()
+        for n in ctx.source.nodes:
+            stored = isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load) or isinstance(n, ast.Attribute) and n.attr in ("update", "setdefault", "pop", "popitem", "clear")
+            held = n.value if stored else n.target if isinstance(n, ast.AugAssign) else None
+            if isinstance(held, ast.Name) and (at := ctx.file.names.scope(held).lookup(held.id)) is not None:
+                found.add((at[0], held.id))
+    at = ctx.file.names.scope(name).lookup(name.id)
+    return at is not None and (at[0], name.id) in found
 
 
 def forget(ctx: Context, node: ast.Call, bound: Bound, variant: Variant) -> None:

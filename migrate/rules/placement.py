@@ -146,6 +146,8 @@ EXAMPLES = (
     Example("def f(x: torch.Tensor):\n    device = x.device\n    print(device)\n    return torch.zeros(3, device=device)\n", jax="    print(device)\n", why="it is read"),
     Example("def f(device):\n    where = {'device': device}\n    return print(**where)\n"),
     Example("def f(padding=0):\n    padding = padding\n    for _ in range(3):\n        old = padding\n        padding = old\n    return padding\n", why="names that hold themselves"),
+    Example(f"{HEAD}        dd['bias'] = False\n        self.fc = Far(n, **dd)\n\n\nclass Far(nn.Module):\n    def __init__(self, n, bias=True, device=None, dtype=None):\n        super().__init__()\n", "        self.fc = Far(n, **dd, rngs=rngs)\n", "        self.fc = Far(n, **dd)\n", why="other keys are added"),
+    Example("class Table:\n    kinds = {}\n\n    def f(self):\n        unused = {}\n        return 3\n", why="an empty one may be filled by others"),
     Example("def f(n, dd=None):\n    if dd is None:\n        dd = {'device': None}\n    return print(**dd)\n", why="what a caller gives"),
     Example("class Far:\n    def __init__(self, n, device):\n        self.n = device\n\n\ndef f(device):\n    where = {'device': device}\n    return Far(3, **where)\n"),
     Example("def f(n):\n    options = {'n': n, 'dtype': None}\n    return g(**options)\n\n\ndef g(n=1, dtype=None):\n    return n\n"),
