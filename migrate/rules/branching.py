@@ -16,7 +16,7 @@ WHOLE = ("builtins.all", "builtins.any", "builtins.bool")
 
 def visit(ctx: Context, node: ast.If | ast.While | ast.IfExp) -> None:
     """A condition that is a tensor."""
-    if not depends_on_data(ctx, node.test):
+    if node.test in ctx.removed or not depends_on_data(ctx, node.test):
         return
     if isinstance(node, ast.If) and _only_refuses(ctx, node):
         lazy = "lambda: " if isinstance(node.test, (ast.BoolOp, ast.UnaryOp)) else ""
