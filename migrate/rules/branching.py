@@ -30,7 +30,7 @@ def _only_refuses(ctx: Context, node: ast.If) -> bool:
     """Whether a branch does nothing but raise an error that nothing around it catches."""
     at: ast.AST | None = node
     while at is not None and not isinstance(at, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        if isinstance(at, (ast.Try, ast.TryStar, ast.With)):
+        if isinstance(at, (ast.Try, ast.TryStar, ast.With, ast.ClassDef)):
             return False
         at = ctx.source.parent(at)
     names = (ast.Assign, ast.AnnAssign)

@@ -58,9 +58,11 @@ def _callees(ctx: Context, call: ast.Call) -> Iterator[FunctionInfo]:
     if isinstance(found, FunctionInfo) and found.owner is None:
         yield found
     elif kind.tag == "module" and isinstance(kind.ref, ClassInfo):
-        for c in [kind.ref, *ctx.unit.subclasses.get(kind.ref, ())]:
-            forward = c.method("forward")
-            if forward is not None:
+        below = [kind.ref]
+        while below:
+            c = below.pop()
+            below += ctx.unit.subclasses.get(c, ())
+            if (forward := c.method("forward")) is not None:
                 yield forward
 
 

@@ -36,7 +36,20 @@ def _name(ctx: Context, node: ast.Name, doubt: bool, seen: frozenset[ast.AST]) -
     bound = ctx.file.names.lookup(node)
     if not bound:
         return doubt and not ctx.dotted(node).startswith("builtins.")
+    if ctx.kind(node).tag in ("list", "dict", "set", "object") or node.id in _written(ctx, node):
+        return doubt
     return any(_bound(ctx, b, doubt, seen | {b.node}) for b in bound if b.node not in seen)
+
+
+def _written(ctx: Context, node: ast.Name) -> frozenset[str]:
+    """The names whose tensors a function changes in place: where each change comes from is not followed."""
+    held: dict[object, frozenset[str]] = ctx.shared.setdefault("written names", {})
+    f = ctx.function_of(node)
+    if f is not None and f not in held:
+        changed = [n.value for n in ast.walk(f.node) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+        changed += [n.func.value for n in ast.walk(f.node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr.endswith("_")]
+        held[f] = frozenset(m.id for n in changed for m in ast.walk(n) if isinstance(m, ast.Name))
+    return held[f] if f is not None else frozenset()
 
 
 def _bound(ctx: Context, b: Binding, doubt: bool, seen: frozenset[ast.AST]) -> bool:
