@@ -52,12 +52,21 @@ def _with_keywords(ctx: Context, tail: str, last: ast.AST, keywords: Sequence[st
         return tail
     added = ", ".join(keywords)
     comma = trailing_comma(tail)
+    if comma < 0 and _on_lines(ctx, last, tail):
+        return f",\n{ctx.source.indent(last)}{added},{tail}"
     if comma < 0:
         close = len(tail) - len(tail.lstrip(") \n\t")) if tail.strip().startswith(")") else 0
         return f"{tail[:close]}, {added}{tail[close:]}"
     if "\n" in tail:
         return f"{tail[: comma + 1]}{_same_line_comment(tail[comma + 1 :])}\n{ctx.source.indent(last)}{added},{_rest(tail[comma + 1 :])}"
     return f"{tail[: comma + 1]} {added}"
+
+
+def _on_lines(ctx: Context, last: ast.AST, tail: str) -> bool:
+    """Whether the last argument, without a comma behind it, has several lines to itself: what is added gets one too."""
+    src = ctx.source
+    start, end = src.span(last)
+    return tail[:1] == "\n" and not tail.strip() and "\n" in src.text[start:end] and not src.text[src.line_start(start) : start].strip()
 
 
 def _same_line_comment(text: str) -> str:
@@ -103,6 +112,9 @@ def keyword_place(ctx: Context, node: ast.Call, keyword: str) -> tuple[int, str]
         if "\n" in src.text[last:close]:
             return last, f"\n{src.indent(start)}{keyword},"
         return last, f" {keyword}"
+    final = max(args, key=lambda a: src.end(a))
+    if _on_lines(ctx, final, tail):
+        return last, f",\n{src.indent(final)}{keyword},"
     extra = 0
     while tail[extra : extra + 1] in (")", " ") and tail[extra:].lstrip().startswith(")"):
         extra += 1  # parentheses of the argument's own
@@ -132,6 +144,7 @@ EXAMPLES = (
     Example("def f():\n    return Block(3, width=4,)\n" + BLOCK, "    return Block(3, width=4, rngs=rngs)\n"),
     Example("def f(sizes):\n    return Block(*sizes)\n" + BLOCK, "    return Block(*sizes, rngs=rngs)\n"),
     Example("def f(sizes):\n    return Block(n for n in sizes)\n" + BLOCK, "    return Block((n for n in sizes), rngs=rngs)\n", why="a generator without parentheses of its own"),
+    Example("def f():\n    return Block(\n        max(\n            3,\n            4,\n        )\n    )\n" + BLOCK, "            4,\n        ),\n        rngs=rngs,\n    )\n", why="the last argument has lines of its own"),
     Example("def f():\n    return Block(\n        (3)\n    )\n" + BLOCK, "    return Block(\n        (3), rngs=rngs\n    )\n"),
     Example("def f():\n    return Block(), Block(\n    )\n" + BLOCK, "    return Block(rngs=rngs), Block(\n    rngs=rngs)\n"),
     Example("def f():\n    return Block(3)  # parenthesis: (\n" + BLOCK, "    return Block(3, rngs=rngs)  # parenthesis: (\n"),

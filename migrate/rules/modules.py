@@ -66,7 +66,10 @@ def add_parameter(ctx: Context, node: ast.FunctionDef | ast.AsyncFunctionDef | a
     tail = src.text[end:close]
     comma = calling.trailing_comma(tail)
     last = max(before, key=src.start)
-    if "\n" in tail:
+    row = src.text[src.line_start(end) : src.line_end(end)].rstrip("\n")
+    if "\n" in tail and len(before) > 1 and src.line_of(src.start(min(before, key=src.start))) == src.line_of(end) and len(row) + len(star + text) <= 110:
+        ctx.plan.insert(end, f", {star}{text}", RULE)
+    elif "\n" in tail:
         at = end + comma + 1 if comma >= 0 else end
         indent = src.indent(last)
         comment = src.text[at : src.text.index("\n", at)]
@@ -339,6 +342,10 @@ def _next_base(owner: ClassInfo) -> "ClassInfo | Row | str | None":
 
 
 EXAMPLES = (
+    Example(
+        "class Net(nn.Module):\n    def __init__(\n        self, n, bias=True,  # sizes\n    ):\n        super().__init__()\n        self.a = nn.Linear(n, n, bias=bias)\n",
+        "    def __init__(\n        self, n, bias=True, *, rngs: nnx.Rngs,  # sizes\n    ):\n", "    def __init__(\n        self, n, bias=True,  # sizes\n    ):\n", why="parameters on one line",
+    ),
     Example(
         "class Held(nn.Module):\n    def __init__(self, f):\n        super().__init__()\n        self.f = f\n\n\nclass Lazy(nn.Module):\n    def forward(self, x):\n        return self.f(x)\n\n\nclass Net(Held, Lazy):\n    def __init__(self):\n        super().__init__(torch.sin)\n",
         "        super().__init__()\n        self.f = f\n\n\nclass Lazy(nnx.Module):\n    def __init__(self, *, rngs: nnx.Rngs | None = None):\n        pass\n", "class Lazy(Module):\n", why="one base's constructor calls the next",
