@@ -16,7 +16,7 @@ from migrate.infer.kinds import Kind, refs
 from migrate.removal import remove_statement
 from migrate.rules import rngs
 from migrate.rules.example import Example
-from migrate.rules.shaping import in_shape
+from migrate.rules.shaping import in_shape, named
 from migrate.source.modules import FileInfo
 from migrate.source.names import Scope
 from migrate.tables import Row, Variant, holes
@@ -201,7 +201,7 @@ def note(ctx: Context, node: ast.AST, row: Row, variant: Variant) -> None:
 
 def fill(ctx: Context, node: ast.Call, bound: Bound, variant: Variant, emitter: Emitter, text: str = "") -> Piece:
     """The new call."""
-    text = text or variant.to
+    text = named(ctx, node, bound, text or variant.to)
     stream = rngs.stream(ctx, node) if "rngs" in template_names(text) else ""
     if "axes" in template_names(text):
         return Filler(text, variant, bound, ctx.name, ctx.kind, stream, _axes(ctx, node, emitter)).fill(emitter)

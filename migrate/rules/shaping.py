@@ -6,7 +6,25 @@ from migrate.context import Context
 from migrate.edits import LAMBDA, Emitter, Piece
 from migrate.rules import calling
 from migrate.rules.example import Example
-from migrate.tables import Variant
+from migrate.tables import Variant, template
+
+
+def named(ctx: Context, node: ast.Call, bound: Bound, text: str) -> str:
+    """The template with arguments by name where the user gave them by name and a function of the support code calls them the same."""
+    root = template(text)
+    if not isinstance(root, ast.Call) or not isinstance(root.func, ast.Name) or (found := ctx.support.definitions.get(root.func.id)) is None or not isinstance(found.node, ast.FunctionDef):
+        return text
+    by_name = {id(k.value) for k in node.keywords if k.arg is not None}
+    own = [a.arg for a in found.node.args.args]
+    for i, a in enumerate(root.args):
+        if isinstance(a, ast.Name) and id(bound.arguments.get(a.id)) in by_name:
+            rest = root.args[i:]
+            if not all(isinstance(r, ast.Name) and r.id in bound.arguments and not isinstance(bound.arguments[r.id], list) and own[i + j : i + j + 1] == [r.id] for j, r in enumerate(rest)):
+                return text
+            for r in reversed(rest):
+                text = f"{text[: r.col_offset]}{r.id}={text[r.col_offset :]}"  # type: ignore[attr-defined]
+            return text
+    return text
 
 
 def in_shape(ctx: Context, node: ast.Call, bound: Bound, variant: Variant, stream: str, e: Emitter, text: str = "") -> Piece | None:
