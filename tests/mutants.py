@@ -1,7 +1,8 @@
 """Mutants of converted fixtures, generated: one change each to what decides the numbers.
 
 In support code: each comparison, constant, operator, axis, keyword and pair of unpacked names, on lines that the fixture runs. In the tables: each
-pin, each choice of a variant by `when`, and each `state`, of every row that the fixture uses. And calls that are left out or lose their gradient.
+pin, each choice of a variant by `when`, and each `state`, of every row that the fixture uses. And in the user's code: calls that are left out or lose
+their gradient, slices that are off by one, buffers that are lost, weights that are no longer shared.
 """
 
 import ast
@@ -136,7 +137,8 @@ def _put(parent: ast.AST, name: str, i: int | None, new: ast.AST) -> Iterator[No
 
 
 def left_out(code: str, lines: set[int]) -> Iterator[tuple[str, str, str]]:
-    """In the user's code: a call of a submodule that gives back what it was given, or stops the gradient; a slice that is off by one."""
+    """In the user's code: a call of a submodule that gives back what it was given, or stops the gradient; a slice that is off by one; a buffer that
+    is a plain array, or nothing but zeros; a weight that is no longer another's."""
     tree = ast.parse(code)
     for top in (t for t in tree.body if isinstance(t, ast.ClassDef)):
         for parent in ast.walk(top):
@@ -152,7 +154,16 @@ def left_out(code: str, lines: set[int]) -> Iterator[tuple[str, str, str]]:
 
 
 def _lost(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
-    if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("self.") and len(node.args) == 1 and not node.keywords:
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and ast.unparse(node.value.func).startswith("Tied"):
+        yield ast.Pass(), "not shared"
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) == "Buffer":
+        persistent = next((k.value for k in node.keywords if k.arg == "persistent"), ast.Constant(True))
+        if isinstance(persistent, ast.Constant) and persistent.value:
+            yield copy.deepcopy(node.args[0]), "a plain array"
+        zeros = copy.deepcopy(node)
+        zeros.args[0] = ast.Call(ast.parse("jnp.zeros_like", mode="eval").body, [copy.deepcopy(node.args[0])], [])
+        yield zeros, "zeros"
+    elif isinstance(node, ast.Call) and ast.unparse(node.func).startswith("self.") and len(node.args) == 1 and not node.keywords:
         yield copy.deepcopy(node.args[0]), "left out"
         stopped = ast.parse("__import__('jax').tree.map(__import__('jax').lax.stop_gradient, x)", mode="eval").body
         stopped.args[1] = copy.deepcopy(node)
@@ -221,7 +232,8 @@ def of_state(source: str) -> Iterator[Mutant]:
                 axes = place[1]
                 other = None if len(axes) == 2 else (axes[1], axes[0], *axes[2:])
                 changed = {**flax.native(), cls: {**state, name: (place[0], other)}}
-                yield Mutant(f"nnx.{cls.__name__}: {name} with axes {other}", plain.code, "".join(plain.support.values()), state=changed)
+                what = f"nnx.{cls.__name__}: {name} with axes {other}"
+                yield Mutant(what, plain.code, "".join(plain.support.values()), cls.__name__, state=changed)
 
 
 def executed(path: str, run: Any) -> set[int]:

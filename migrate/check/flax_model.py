@@ -64,7 +64,7 @@ class FlaxModel:
         graph, state = nnx.split(self.model)
         return lambda state, arrays: body(nnx.merge(graph, state, copy=True), arrays), state
 
-    def gradients(self, args: Any, kwargs: Any) -> tuple[dict[str, Any], list[Any]]:
+    def gradients(self, args: Any, kwargs: Any, restart: Callable[[], None]) -> tuple[dict[str, Any], list[Any]]:
         """Gradients of the weighted sum of the outputs: by path of the parameter, and for each leaf of the inputs."""
         graph, params, rest = nnx.split(self.model, nnx.Param, ...) if self.is_module else (None, {}, None)
         flat, where, rebuild = split_inputs((args, kwargs))
@@ -74,7 +74,7 @@ class FlaxModel:
             a, k = rebuild(floats)
             return weighted(model(*a, **k))
 
-        by_param, by_input = compiled_or_not(jax.grad(loss, argnums=(0, 1)), params, [flat[i] for i in where])
+        by_param, by_input = compiled_or_not(jax.grad(loss, argnums=(0, 1)), restart, params, [flat[i] for i in where])
         found = {".".join(map(str, path)): v.get_value() for path, v in nnx.to_flat_state(by_param)} if self.is_module else {}
         return found, [by_input[where.index(i)] if i in where else None for i in range(len(flat))]
 

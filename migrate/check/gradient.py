@@ -1,5 +1,6 @@
 """What taking gradients needs in both frameworks."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -9,11 +10,12 @@ from migrate.check import leaves
 from migrate.check.oracle import cotangent
 
 
-def compiled_or_not(function: Any, *args: Any) -> Any:
-    """Under jit, or eagerly where it can't be traced."""
+def compiled_or_not(function: Any, restart: Callable[[], None], *args: Any) -> Any:
+    """Under jit, or eagerly where it can't be traced; `restart` forgets the random draws of the first try."""
     try:
         return jax.jit(function)(*args)
     except Exception:
+        restart()
         return function(*args)
 
 

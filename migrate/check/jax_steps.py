@@ -58,11 +58,20 @@ def descend(gradients: Any, params: Any, rest: Any, optimiser: Any, count: int) 
 
     draws = Draws()
     with shared(draws):
-        compiled = jax.jit(gradients)
+        run = jax.jit(gradients)
         held, losses = optimiser.init(params), []
         apply = jax.jit(update)
         for _ in range(count):
-            (loss, rest), grads = compiled(params, rest)
+            if run is gradients:
+                draws.restart()  # each step has the same numbers, as it has under jit
+            try:
+                (loss, rest), grads = run(params, rest)
+            except Exception:
+                if run is gradients:
+                    raise
+                draws.restart()
+                run = gradients  # it can't be traced: the stage for that says so
+                (loss, rest), grads = run(params, rest)
             params, held = apply(params, grads, held)
             losses.append(loss)
     return params, rest, losses, draws.log

@@ -105,7 +105,7 @@ class Tasks:
         self.reload()
         draws = Draws()
         with shared(draws):
-            by_param, by_input = self.model.gradients(args, kwargs)
+            by_param, by_input = self.model.gradients(args, kwargs, draws.restart)
         same_draws(want["draws"], draws.log)
         problems = []
         for path, names, value in self.expected(self.model.parameters, want["parameters"]):

@@ -81,7 +81,7 @@ class KerasModel:
 
         return pure, [v.value for v in variables]
 
-    def gradients(self, args: Any, kwargs: Any) -> tuple[dict[str, Any], list[Any]]:
+    def gradients(self, args: Any, kwargs: Any, restart: Callable[[], None]) -> tuple[dict[str, Any], list[Any]]:
         """Gradients of the weighted sum of the outputs: by path of the parameter, and for each leaf of the inputs."""
         flat, where, rebuild = split_inputs((args, kwargs))
 
@@ -90,7 +90,7 @@ class KerasModel:
             return weighted(self._stateless(params, a, k))
 
         params = [v.value for v in self.model.trainable_variables] if self.is_module else []
-        by_param, by_input = compiled_or_not(jax.grad(loss, argnums=(0, 1)), params, [flat[i] for i in where])
+        by_param, by_input = compiled_or_not(jax.grad(loss, argnums=(0, 1)), restart, params, [flat[i] for i in where])
         found = dict(zip(self._paths(), by_param, strict=True))
         return found, [by_input[where.index(i)] if i in where else None for i in range(len(flat))]
 
