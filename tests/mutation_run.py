@@ -1,6 +1,6 @@
 """Runs the checker on mutants of the fixtures, and says which it does not catch.
 
-usage: mutation_run.py [--sample N] [--log FILE] [CASE ...]
+usage: mutation_run.py [--sample N] [--log FILE] [--summary] [CASE ...]
 
 With --log each outcome becomes a line of FILE, and what is there already is not done again; a mutant has another name there as soon as its text
 changes. Outcomes: `caught`; `misplaced`, at a submodule that does not use what was changed; `same program`: for the inputs and modes that are compared,
@@ -109,21 +109,19 @@ class Bench:
         return "misplaced" if wrong else "caught", verdict, wrong
 
     def mutants(self, done):
-        """All of them; definitions of the support module that another fixture had already are left out."""
+        """Keys and mutants, without those whose key is in `done`: rows and definitions that another fixture uses as well, and that were caught there."""
         plain = []
         lines = executed(str(self.folder / f"m{self.count + 1}" / "torch_support.py"), lambda: plain.append(self.judge(self.plain)))
         assert plain[0].ok, plain[0].message
-        for mutant in (*of_rows(self.source), *of_state(self.source)):
-            if mutant.what not in done:  # another fixture has the same row
-                done.add(mutant.what)
-                yield mutant
-        for what, definition, text in of_text(self.support, lines):
-            if (key := (what, ast.dump(_definition(self.support, definition)))) not in done:
-                done.add(key)
-                yield Mutant(what, self.code, text, definition)
         own = set(range(1, self.code.count("\n") + 2))
-        for what, definition, text in left_out(self.code, own):
-            yield Mutant(what, text, self.support, definition)
+        found = [(m.what, m) for m in (*of_rows(self.source), *of_state(self.source))]
+        for what, definition, text in of_text(self.support, lines):
+            found.append((f"{what} {ast.dump(_definition(self.support, definition))}", Mutant(what, self.code, text, definition)))
+        found += [(f"{self.case} {what}", Mutant(what, text, self.support, definition)) for what, definition, text in left_out(self.code, own)]
+        for key, mutant in found:
+            key = hashlib.sha256(key.encode()).hexdigest()[:12]
+            if key not in done:
+                yield key, mutant
 
     def misplaced(self, mutant, verdict):
         """The submodule of the first difference where neither it nor a module around it uses what was changed; "" where it is right. What a submodule
@@ -186,7 +184,7 @@ def known(mutant):
 
 
 def identity(case, mutant):
-    """Names a mutant in a log."""
+    """Names a mutant of a fixture in a log."""
     text = f"{mutant.what}\n{mutant.code}\n{mutant.support}\n{sorted((str(k), str(v)) for k, v in mutant.state.items())}"
     return f"{case} {hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
@@ -195,17 +193,17 @@ def run(cases, sample, seed=0, show=print, log=None):
     """The rows of all mutants: what became of each."""
     import jax
 
-    rows, done = {}, set()
+    rows = {}
     if log and log.exists():
         rows = {r["id"]: r for r in map(json.loads, log.read_text().splitlines())}
     chosen = []
     for case in cases:
         with tempfile.TemporaryDirectory() as folder:
             bench = Bench(case, folder)
-            found = list(bench.mutants(done))
+            found = list(bench.mutants({r["key"] for n, r in rows.items() if r["outcome"] == "caught" and n.split()[0] != case}))
             if sample and len(found) > sample:
                 found = random.Random(seed).sample(found, sample)
-            for i, mutant in enumerate(found):
+            for i, (key, mutant) in enumerate(found):
                 name = identity(case, mutant)
                 chosen.append(name)
                 if name in rows:
@@ -214,14 +212,25 @@ def run(cases, sample, seed=0, show=print, log=None):
                 outcome, verdict, wrong = bench.outcome(mutant)
                 stage = next((s.name for s in verdict.stages if s.status == "failed"), "") if verdict is not None else ""
                 seconds = round(time.time() - start, 1)
-                rows[name] = {"id": name, "outcome": outcome, "stage": stage, "wrong": wrong, "seconds": seconds, "what": mutant.what}
+                message = verdict.message if verdict is not None else ""
+                rows[name] = {"id": name, "key": key, "outcome": outcome, "stage": stage, "wrong": wrong, "what": mutant.what, "message": message}
                 if log:
                     with log.open("a") as f:
-                        f.write(json.dumps(rows[name] | {"message": verdict.message if verdict is not None else ""}) + "\n")
+                        f.write(json.dumps(rows[name] | {"seconds": seconds}) + "\n")
                 show(f"{case} {i + 1}/{len(found)} {outcome} {stage} {wrong} {seconds} s: {mutant.what}", flush=True)
                 if i % 15 == 14:
                     jax.clear_caches()
     return [rows[name] for name in chosen]
+
+
+def summary(rows):
+    """One row for each change: the best of what became of it in the fixtures that use it."""
+    order = ("caught", "misplaced", "survived", "known", "same program")
+    best = {}
+    for r in rows:
+        best.setdefault(r["key"], r)
+        best[r["key"]] = min(best[r["key"]], r, key=lambda r: order.index(r["outcome"]))
+    return list(best.values())
 
 
 def main():
@@ -230,9 +239,14 @@ def main():
     parser.add_argument("cases", nargs="*", default=CASES)
     parser.add_argument("--sample", type=int, default=0, help="so many of each fixture")
     parser.add_argument("--log", type=Path, help="a file of outcomes, to which is added")
+    parser.add_argument("--summary", action="store_true", help="only what the log says")
     options = parser.parse_args()
-    rows = run(options.cases or CASES, options.sample, log=options.log)
-    for name, key in (("by outcome", "outcome"), ("caught at", "stage")):
+    if options.summary:
+        rows = summary(map(json.loads, options.log.read_text().splitlines()))
+    else:
+        rows = summary(run(options.cases or CASES, options.sample, log=options.log))
+    print(len(rows), "changes")
+    for name, key in (("outcomes", "outcome"), ("stages", "stage")):
         print(f"{name}:", ", ".join(f"{k or 'none'} {n}" for k, n in Counter(r[key] for r in rows).most_common()))
     for r in rows:
         if r["outcome"] in ("survived", "misplaced"):

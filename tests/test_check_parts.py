@@ -9,7 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
+from flax import nnx
 
+import migrate
 from migrate.check import checkpoint, leaves, oracle, spec
 from migrate.check.child import ChildError, Limits, run
 from migrate.check.compare import FACTOR, difference, unit
@@ -363,3 +365,23 @@ def test_a_child_that_dies_is_a_message(name, tmp_path, monkeypatch):
         run("child_for_test", {"out": str(tmp_path)}, Limits(3.0 if name == "sleeps" else 60.0, 2.0), {})
     assert time.monotonic() - start < 30
     assert sys.executable
+
+
+def test_gradients_of_odd_strides_are_read_as_they_are():
+    grad = torch.randn(1, 4, 5, 6).permute(0, 2, 3, 1).contiguous().as_strided((1, 6, 4, 5), (6, 1, 30, 6))
+    found = []
+    for g in (grad, grad.clone(memory_format=torch.contiguous_format)):
+        x = torch.linspace(-1, 2, 120).reshape(1, 6, 4, 5).requires_grad_()
+        with mode(Draws(), False):
+            torch.nn.functional.batch_norm(x, torch.zeros(6), torch.ones(6)).backward(g)
+        found.append(x.grad)
+    assert torch.equal(*found)
+
+
+def test_what_is_stored_on_the_way_runs_twice_under_jit():
+    source = "import torch.nn as nn\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n        self.seen = x * 2\n        return self.seen\n"
+    names = {}
+    exec(migrate.convert_source(source).code, names)
+    model, run = names["Net"](rngs=nnx.Rngs(0)), nnx.jit(lambda model, x: model(x))
+    for x in (jnp.ones(3), jnp.zeros(3)):
+        assert np.array_equal(run(model, x), 2 * x) and np.array_equal(model.seen, 2 * x)

@@ -2,6 +2,7 @@
 of a run."""
 
 import contextlib
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -24,6 +25,7 @@ def recording(modules: Mapping[str, Any], sink: Callable[[Seen], None]) -> Itera
     level = get_opaque_trace_state(convention="flax")
 
     def wrapped(original: Any) -> Any:
+        @functools.wraps(original)  # its signature is what some code asks for
         def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
             name = names.get(id(self))
             if name is None or id(self) in active or get_opaque_trace_state(convention="flax") != level:

@@ -51,6 +51,8 @@ class Mode(TorchDispatchMode):  # type: ignore[misc]
         if self.double and kwargs.get("dtype") in FLOATS:
             kwargs["dtype"] = torch.float64
         name = func.overloadpacket.__name__
+        if name.endswith("_backward"):
+            args = tuple(map(_tidy, args))
         if name not in RANDOM:
             return func(*args, **kwargs)
         if name == "native_dropout":
@@ -97,6 +99,11 @@ class Mode(TorchDispatchMode):  # type: ignore[misc]
             return torch.floor(low + self._uniform(out) * (high - low))
         self.draws.next(f"other: {name}", tuple(out.shape))  # the other side can't follow from here
         return out
+
+
+def _tidy(value: Any) -> Any:
+    """A tensor with one item along an axis may have any stride there; the backward pass of PyTorch's batch norm on a CPU reads such gradients wrongly."""
+    return value.contiguous() if isinstance(value, torch.Tensor) and 1 in value.shape and not value.is_contiguous() else value
 
 
 @contextlib.contextmanager

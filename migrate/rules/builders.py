@@ -397,7 +397,7 @@ EXAMPLES = (
     Example(
         "class Net(nn.Module):\n    def __init__(self, n, block: nn.Module):\n        super().__init__()\n        self.a = block(n)\n", "        self.a = build(block, n, rngs=rngs)\n", "        self.a = block(n)\n", why="a class that is annotated as a module",
     ),
-    Example("class Net(nn.Module):\n    def keep(self, x: torch.Tensor, block: nn.Module):\n        self.last = block(x)\n", "        self.last = block(x)\n", "        self.last = block(x)\n", why="a module that is called"),
+    Example("class Net(nn.Module):\n    def keep(self, x: torch.Tensor, block: nn.Module):\n        self.last = block(x)\n", "        self.last = nnx.data(block(x))\n", "        self.last = block(x)\n", why="a module that is called"),
     Example(
         "class Block(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.init_weights(n)\n\n    def init_weights(self, n):\n        self.a = nn.Linear(n, n)\n\n\n"
         "def start(module):\n    if hasattr(module, 'init_weights'):\n        module.init_weights(3)\n",

@@ -95,6 +95,7 @@ def plan_file(ctx: Context) -> None:
             continue
         for rule in RULES.get(type(node), ()):
             rule(ctx, node)
+    static.finish(ctx)
     placement.finish(ctx)
 
 

@@ -1,6 +1,6 @@
 """Wrap what an attribute holds where the target must be told that it may hold modules or arrays.
 
-Converted: `self.norm = None` where another branch assigns a layer; `self.taps = [a, b]` of tensors.
+Converted: `self.norm = None` where another branch assigns a layer; `self.taps = [a, b]` of tensors; `self.seen = x` in `forward` only.
 Unchanged: attributes that always hold plain Python values, or always modules.
 """
 import ast
@@ -43,16 +43,28 @@ def _wrap(ctx: Context, node: ast.stmt, target: ast.Attribute, value: ast.expr) 
         return
     kind = ctx.kind(value)
     if _holds_data(kind) or kind.items == () and kind.tag in ("list", "dict") and (_stated(ctx, node) or _filled(ctx, owner, target.attr)) or (kind.tag in STATIC or kind.optional and isinstance(value, ast.Name)) and _data_elsewhere(ctx, owner, target, kind.tag == "none"):
-        if ctx.owned(value) and kind.tag == "dict":
-            return
-        inner = ctx.plan.nodes.pop(value, None)
+        if not ctx.owned(value) or kind.tag != "dict":
+            _told(ctx, value)
+    elif _only_later(ctx, owner, target, kind):
+        ctx.shared.setdefault("stored", []).append(value)
 
-        def build(e: object) -> Piece:
-            made = inner.build(e) if inner is not None else e.original(value)  # type: ignore[arg-type, attr-defined]
-            return fill(ctx, ctx.target.wraps_static, x=made if isinstance(made, Piece) else Piece(made))
 
-        ctx.shared["wrapped"] = ctx.shared.get("wrapped", set()) | {value}
-        ctx.edit(value, build, RULE)
+def finish(ctx: Context) -> None:
+    """Values whose own rules come after the statement's."""
+    for value in ctx.shared.pop("stored", ()):
+        if value not in ctx.removed and value not in ctx.kept:
+            _told(ctx, value)
+
+
+def _told(ctx: Context, value: ast.expr) -> None:
+    inner = ctx.plan.nodes.pop(value, None)
+
+    def build(e: object) -> Piece:
+        made = inner.build(e) if inner is not None else e.original(value)  # type: ignore[arg-type, attr-defined]
+        return fill(ctx, ctx.target.wraps_static, x=made if isinstance(made, Piece) else Piece(made))
+
+    ctx.shared["wrapped"] = ctx.shared.get("wrapped", set()) | {value}
+    ctx.edit(value, build, RULE)
 
 
 def _stated(ctx: Context, node: ast.stmt) -> bool:
@@ -76,6 +88,14 @@ def _filled(ctx: Context, owner: ClassInfo, name: str) -> bool:
                 if attr == name and holder == method.self_name and ctx.inf.of(value).tag in ("tensor", "module"):
                     return True
     return False
+
+
+def _only_later(ctx: Context, owner: ClassInfo, target: ast.Attribute, kind: Kind) -> bool:
+    """Whether it is a tensor, under a name that no `__init__` sets: Flax takes what is set first within a trace for a static value (isinstance and the
+    Union of its leaves do not know tracers before Python 3.12)."""
+    classes = [*owner.mro(), *_below(ctx, owner)]
+    methods = {a.method.name for c in classes for a in c.attributes.get(target.attr, ())}
+    return kind.tag == "tensor" and "__init__" not in methods and not any(target.attr in c.methods for c in classes)
 
 
 def _below(ctx: Context, owner: ClassInfo) -> list[ClassInfo]:
@@ -146,6 +166,10 @@ EXAMPLES = (
     Example(
         f"def same(x):\n    return x\n\n\n{HEAD}        if norm:\n            self.norm = nn.Linear(3, 3)\n        else:\n            self.norm = same\n",
         "        else:\n            self.norm = same\n", "        else:\n            self.norm = same\n", why="a function is no data, and the attribute is either of both",
+    ),
+    Example(
+        f"{HEAD}        self.mean = torch.zeros(3)\n\n    def forward(self, x):\n        self.mean, self.seen = x + 1, x.unsqueeze(0)\n        return x\n",
+        "        self.mean, self.seen = x + 1, nnx.data(jnp.expand_dims(x, 0))\n", "        self.mean, self.seen = x + 1, jnp.expand_dims(x, 0)\n", why="first set while it runs",
     ),
     Example("class Plain:\n    def __init__(self):\n        self.a = None\n        self.b = [1, 2]\n\n    def go(self):\n        self.a = [3]\n"),
     Example("def f(config):\n    config.sizes = [1, 2]\n    config.norm = None\n    return config\n"),
