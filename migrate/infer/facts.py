@@ -70,7 +70,9 @@ def written(unit: Unit) -> Facts:
                 if isinstance(node.value, str) and node.value.isidentifier() and any(unit.table.get(f"{m}.{node.value}") for m in LOOKED_UP):
                     texts.add(node.value)
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2:
-                tested.update(_layers(unit, file, node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]))
+                tested.update(_tested(unit, file, node.args[1]))
+            elif isinstance(node, ast.Compare) and of_type(node.left):
+                tested.update(_tested(unit, file, node.comparators[0]))
     return Facts(frozenset(tested), frozenset(opened), frozenset(imported), hooked_layers=hooked, texts=frozenset(texts), kept_children=kept)
 
 
@@ -107,6 +109,21 @@ def known(unit: Unit, inf: Inference) -> Facts:
 
 def _layers(unit: Unit, file: FileInfo, options: Iterable[ast.expr]) -> set[str]:
     return {r.torch for o in options if isinstance(r := unit.resolve(file, o), Row)}
+
+
+def of_type(node: ast.expr) -> bool:
+    """`type(m)`, `m.__class__`."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "type" and len(node.args) == 1
+    return isinstance(node, ast.Attribute) and node.attr == "__class__"
+
+
+def _tested(unit: Unit, file: FileInfo, options: ast.expr) -> set[str]:
+    """The layers among the classes that something is tested for: one, several, or a name of several."""
+    if isinstance(options, ast.Name):
+        held = next((b.value for b in file.names.lookup(options) if isinstance(b.value, (ast.Tuple, ast.List, ast.Set))), options)
+        options = held
+    return _layers(unit, file, options.elts if isinstance(options, (ast.Tuple, ast.List, ast.Set)) else [options])
 
 
 def _opens(node: ast.Attribute, parent: ast.AST | None) -> bool:

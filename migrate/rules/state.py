@@ -310,9 +310,10 @@ def _own_again(ctx: Context, variable: ast.Attribute, value: ast.expr) -> bool:
     ref = ctx.kind(variable.value).ref
     if not isinstance(ref, ClassInfo) or not isinstance(ref.layer, Row) or not isinstance(value, ast.Call) or _makes_parameter(ctx, value) or not ctx.kind(value).is_tensor:
         return False
-    text, itself = state_of(ctx, ref.layer).get(variable.attr, ""), ast.unparse(variable)
+    state, itself = ref.layer.state.get(variable.attr, ""), ast.unparse(variable)
+    text = state if isinstance(state, str) else ""
     only = all(isinstance(a.value, ast.Call) and not _makes_parameter(ctx, a.value) and itself in map(ast.unparse, a.value.args) for a in ref.assigned(variable.attr))
-    return bool(text) and state_axes(text)[1] is None and only
+    return bool(text) and (not ctx.target.threads_rngs or state_axes(text)[1] is None) and only
 
 
 def _keeps_shape(ctx: Context, variable: ast.Attribute, value: ast.expr) -> bool:
