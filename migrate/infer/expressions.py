@@ -213,10 +213,12 @@ def binary_of(a: Kind, b: Kind, op: ast.operator) -> Kind:
     """The kind of an arithmetic expression."""
     if a.is_tensor or b.is_tensor:
         dtypes = [k.dtype or ("float" if k.tag == "float" else "int" if k.tag == "int" else "") for k in (a, b)]
-        if isinstance(op, ast.Div) or "float" in dtypes:
+        if "complex" in dtypes:
+            dtype = "complex"
+        elif isinstance(op, ast.Div) or "float" in dtypes:
             dtype = "float"
         else:
-            dtype = "bool" if dtypes == ["bool", "bool"] else "int" if dtypes[0] and dtypes[1] and "complex" not in dtypes else ""
+            dtype = "bool" if dtypes == ["bool", "bool"] else "int" if dtypes[0] and dtypes[1] else ""
         return TENSOR.but(dtype=dtype, sure=a.sure and b.sure)
     if a.tag in ("list", "tuple", "shape") or b.tag in ("list", "tuple", "shape"):
         if isinstance(op, ast.Mult):

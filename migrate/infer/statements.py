@@ -119,7 +119,7 @@ def _augmented(inf: Inference, frame: Frame, s: ast.AugAssign) -> None:
     new = evaluate(inf, frame, s.value)
     if old.is_tensor or new.is_tensor:
         kind = old if old.is_tensor else TENSOR
-        if isinstance(s.op, ast.Div):
+        if isinstance(s.op, ast.Div) and kind.dtype != "complex":
             kind = kind.but(dtype="float")
     elif old.tag == "list" and new.tag in ("list", "tuple"):
         kind = old.but(item=new.element if old.items == () or old.item is None else join(old.element, new.element), items=None)

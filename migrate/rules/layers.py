@@ -246,7 +246,7 @@ def _returns_tensor(ctx: Context, node: ast.expr) -> bool:
 
 
 def _row_returns_tensor(row: Row) -> bool:
-    return row.kind == "layer" and row.returns in ("tensor", "same")
+    return row.kind == "layer" and row.returns in ("tensor", "tensor float", "same")
 
 
 def _kind_returns_tensor(ctx: Context, kind: Kind) -> bool:

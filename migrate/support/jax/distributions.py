@@ -19,6 +19,7 @@ class Distribution:
     """Distributions of shape batch_shape over values of shape event_shape."""
 
     has_rsample = True
+    bounds = -math.inf, math.inf  # of the values
 
     def __init__(self, batch_shape=(), event_shape=(), *, rngs=None):
         self.batch_shape, self.event_shape, self.rngs = tuple(batch_shape), tuple(event_shape), rngs
@@ -47,6 +48,14 @@ class Distribution:
     def kl(self, other):
         """Kullback-Leibler divergence from another distribution of the same kind."""
         raise NotImplementedError(f"no divergence of {type(self).__name__}")
+
+    def cross_entropy(self, other):
+        """Mean of -log_prob over the values of another distribution."""
+        raise NotImplementedError(f"no divergence of {type(other).__name__} and {type(self).__name__}")
+
+    def mean_log(self):
+        """Mean of the logarithm of the values; NaN where some are negative."""
+        return jnp.nan
 
     def perplexity(self):
         """exp(entropy)."""
@@ -98,10 +107,24 @@ class Normal(LocationScale):
         ratio = jnp.square(self.scale / other.scale)
         return 0.5 * (ratio + jnp.square((self.loc - other.loc) / other.scale) - 1 - jnp.log(ratio))
 
+    def cross_entropy(self, other):
+        square = other.variance + jnp.square(other.mean - self.loc)
+        return square / (2 * jnp.square(self.scale)) + jnp.log(self.scale) + 0.5 * math.log(2 * math.pi)
+
+    def mean_exp(self, t):
+        """Mean of exp(t * value)."""
+        return jnp.exp(self.loc * t + jnp.square(self.scale * t) / 2)
+
+    def mean_distance(self, point):
+        """Mean of |value - point|."""
+        units = (self.loc - point) / (self.scale * math.sqrt(2))
+        return self.scale * math.sqrt(2) * (jnp.exp(-jnp.square(units)) / math.sqrt(math.pi) + units * jax.scipy.special.erf(units))
 
 
 class LogNormal(Distribution):
     """exp of a normally distributed value."""
+
+    bounds = 0, math.inf
 
     def __init__(self, loc, scale, validate_args=None, *, rngs=None):
         self.base_dist = Normal(loc, scale)
@@ -132,6 +155,8 @@ class LogNormal(Distribution):
     def kl(self, other):
         return self.base_dist.kl(other.base_dist)
 
+    def mean_log(self):
+        return self.loc
 
 
 class Laplace(LocationScale):
@@ -158,6 +183,8 @@ class Laplace(LocationScale):
         ratio, distance = self.scale / other.scale, absolute(self.loc - other.loc)
         return -jnp.log(ratio) + distance / other.scale + ratio * jnp.exp(-distance / self.scale) - 1
 
+    def cross_entropy(self, other):
+        return other.mean_distance(self.loc) / self.scale + jnp.log(2 * self.scale)
 
 
 class Cauchy(LocationScale):
@@ -179,6 +206,10 @@ class Cauchy(LocationScale):
 
     def entropy(self):
         return math.log(4 * math.pi) + jnp.log(self.scale)
+
+    def kl(self, other):
+        square = jnp.square(self.scale + other.scale) + jnp.square(self.loc - other.loc)
+        return jnp.log(square) - jnp.log(4 * self.scale * other.scale)
 
 
 class Gumbel(LocationScale):
@@ -202,9 +233,20 @@ class Gumbel(LocationScale):
     def entropy(self):
         return jnp.log(self.scale) + 1 + jnp.euler_gamma
 
+    def kl(self, other):
+        ratio, moved = self.scale / other.scale, (other.loc - self.loc) / other.scale
+        excess = jnp.exp(moved + jax.scipy.special.gammaln(1 + ratio))
+        return excess - jnp.log(ratio) - moved + ratio * jnp.euler_gamma - (1 + jnp.euler_gamma)
+
+    def cross_entropy(self, other):
+        excess = jnp.exp(self.loc / self.scale) * other.mean_exp(-1 / self.scale)
+        return self.standard(other.mean) + excess + jnp.log(self.scale)
+
 
 class HalfNormal(Distribution):
     """Absolute value of a normally distributed one."""
+
+    bounds = 0, math.inf
 
     def __init__(self, scale, validate_args=None, *, rngs=None):
         (self.scale,) = as_parameters(scale)
@@ -226,6 +268,9 @@ class HalfNormal(Distribution):
 
     def entropy(self):
         return Normal(0.0, self.scale).entropy() - math.log(2)
+
+    def kl(self, other):
+        return Normal(0.0, self.scale).kl(Normal(0.0, other.scale))
 
 
 class Uniform(Distribution):
@@ -263,10 +308,26 @@ class Uniform(Distribution):
         outside = (other.low > self.low) | (other.high < self.high)
         return jnp.where(outside, jnp.inf, jnp.log((other.high - other.low) / (self.high - self.low)))
 
+    @property
+    def bounds(self):
+        return self.low, self.high
+
+    def cross_entropy(self, other):
+        inside = jnp.greater_equal(other.bounds[0], self.low) & jnp.less_equal(other.bounds[1], self.high)
+        return jnp.where(inside, jnp.log(self.high - self.low), jnp.inf)
+
+    def mean_log(self):
+        return (xlogy(self.high, self.high) - xlogy(self.low, self.low)) / (self.high - self.low) - 1
+
+    def mean_exp(self, t):
+        """Mean of exp(t * value)."""
+        return (jnp.exp(self.high * t) - jnp.exp(self.low * t)) / (t * (self.high - self.low))
 
 
 class Exponential(Distribution):
     """Exponential distribution."""
+
+    bounds = 0, math.inf
 
     def __init__(self, rate, validate_args=None, *, rngs=None):
         (self.rate,) = as_parameters(rate)
@@ -296,10 +357,21 @@ class Exponential(Distribution):
         ratio = other.rate / self.rate
         return ratio - jnp.log(ratio) - 1
 
+    def cross_entropy(self, other):
+        return jnp.where(jnp.less(other.bounds[0], 0), jnp.inf, self.rate * other.mean - jnp.log(self.rate))
+
+    def mean_log(self):
+        return -jnp.log(self.rate) - jnp.euler_gamma
+
+    def mean_exp(self, t):
+        """Mean of exp(t * value)."""
+        return self.rate / (self.rate - t)
 
 
 class Gamma(Distribution):
     """Gamma distribution."""
+
+    bounds = 0, math.inf
 
     def __init__(self, concentration, rate, validate_args=None, *, rngs=None):
         self.concentration, self.rate = as_parameters(concentration, rate)
@@ -329,10 +401,23 @@ class Gamma(Distribution):
         shape_part = gammaln(b) - gammaln(a) + (a - b) * jax.scipy.special.digamma(a)
         return b * jnp.log(self.rate / other.rate) + shape_part + (other.rate - self.rate) * a / self.rate
 
+    def cross_entropy(self, other):
+        a, b = self.concentration, self.rate
+        log_prob = xlogy(a, b) + (a - 1) * other.mean_log() - b * other.mean - jax.scipy.special.gammaln(a)
+        return jnp.where(jnp.less(other.bounds[0], 0), jnp.inf, -log_prob)
+
+    def mean_log(self):
+        return jax.scipy.special.digamma(self.concentration) - jnp.log(self.rate)
+
+    def mean_exp(self, t):
+        """Mean of exp(t * value)."""
+        return (self.rate / (self.rate - t)) ** self.concentration
 
 
 class Beta(Distribution):
     """Beta distribution."""
+
+    bounds = 0, 1
 
     def __init__(self, concentration1, concentration0, validate_args=None, *, rngs=None):
         self.concentration1, self.concentration0 = as_parameters(concentration1, concentration0)
@@ -362,6 +447,14 @@ class Beta(Distribution):
         pair = [Dirichlet(jnp.stack([d.concentration1, d.concentration0], -1)) for d in (self, other)]
         return pair[0].kl(pair[1])
 
+    def cross_entropy(self, other):
+        a, b = self.concentration1, self.concentration0
+        inside = jnp.greater_equal(other.bounds[0], 0) & jnp.less_equal(other.bounds[1], 1)
+        mean_log1p = Uniform(1 - other.bounds[1], 1 - other.bounds[0]).mean_log()
+        return jnp.where(inside, jax.scipy.special.betaln(a, b) - (a - 1) * other.mean_log() - (b - 1) * mean_log1p, jnp.inf)
+
+    def mean_log(self):
+        return jax.scipy.special.digamma(self.concentration1) - jax.scipy.special.digamma(self.concentration1 + self.concentration0)
 
 
 class Dirichlet(Distribution):
@@ -399,7 +492,6 @@ class Dirichlet(Distribution):
         a, digamma = self.concentration, jax.scipy.special.digamma
         weight = digamma(a) - digamma(a.sum(-1, keepdims=True))
         return self.log_norm() - other.log_norm() + ((a - other.concentration) * weight).sum(-1)
-
 
 
 class StudentT(LocationScale):

@@ -55,7 +55,6 @@ class Bernoulli(Distribution):
         return one + (1 - self.probs) * (jax.nn.softplus(other.logits) - jax.nn.softplus(self.logits))
 
 
-
 class Geometric(Distribution):
     """Failures before the first success."""
 
@@ -83,6 +82,9 @@ class Geometric(Distribution):
     def entropy(self):
         return Bernoulli(logits=self.logits).entropy() / self.probs
 
+    def kl(self, other):
+        return -self.entropy() - jnp.log1p(-other.probs) / self.probs - other.logits
+
 
 class Poisson(Distribution):
     """Poisson distribution."""
@@ -108,6 +110,8 @@ class Poisson(Distribution):
     def kl(self, other):
         return self.rate * (jnp.log(self.rate) - jnp.log(other.rate)) - (self.rate - other.rate)
 
+    def cross_entropy(self, other):
+        return self.rate - other.probs * jnp.log(self.rate) if isinstance(other, Bernoulli) else super().cross_entropy(other)
 
 
 class Categorical(Distribution):
@@ -146,7 +150,6 @@ class Categorical(Distribution):
         return jnp.where(self.probs == 0, 0, each).sum(-1)
 
 
-
 class OneHotCategorical(Distribution):
     """One-hot vectors along the last axis with probabilities probs (or softmax(logits))."""
 
@@ -180,7 +183,6 @@ class OneHotCategorical(Distribution):
 
     def kl(self, other):
         return self.categorical.kl(other.categorical)
-
 
 
 class MultivariateNormal(Distribution):
@@ -236,7 +238,6 @@ class MultivariateNormal(Distribution):
         return other.half_log_det() - self.half_log_det() + 0.5 * (jnp.square(white).sum((-2, -1)) - self.loc.shape[-1])
 
 
-
 class Independent(Distribution):
     """The last batch axes of a distribution counted as axes of one event."""
 
@@ -273,7 +274,6 @@ class Independent(Distribution):
 
     def kl(self, other):
         return self.over_event(self.base_dist.kl(other.base_dist))
-
 
 
 class MixtureSameFamily(Distribution):
@@ -316,7 +316,9 @@ class MixtureSameFamily(Distribution):
 
 
 def kl_divergence(p, q):
-    """Kullback-Leibler divergence of two distributions of the same kind."""
-    if type(p) is not type(q):
+    """Kullback-Leibler divergence of two distributions, where it has a closed form."""
+    if type(p) is type(q):
+        return p.kl(q)
+    if p.event_shape != q.event_shape or p.has_rsample != q.has_rsample:
         raise NotImplementedError(f"no divergence of {type(p).__name__} and {type(q).__name__}")
-    return p.kl(q)
+    return q.cross_entropy(p) - p.entropy()

@@ -16,8 +16,10 @@ def sign(input):
 
 
 def clamp(input, min=None, max=None):
-    """input within [min, max], numbers or arrays; at a bound the gradient goes to input, at NaN there is none."""
+    """input within [min, max], numbers or arrays; at a bound the gradient goes to input, at NaN there is none; none to min where it is max."""
     input = jnp.asarray(input)
+    if isinstance(min, jax.Array) and max is not None:
+        min = jnp.where(min == max, jax.lax.stop_gradient(min), min)
     input = jnp.where(input == input, input, jax.lax.stop_gradient(input))
     if min is not None:  # a bound that is NaN gives NaN
         input = jnp.where((input < min) | jnp.isnan(min) & ~jnp.isnan(input), min, input)

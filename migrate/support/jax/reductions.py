@@ -205,3 +205,15 @@ def vector_norm(input, ord=2, dim=None, keepdim=False):
     total = jnp.sum(powers, axis=dim, keepdims=keepdim)
     safe = jnp.where(total == 0, 1, total)
     return jnp.where(total == 0, 0, jnp.sqrt(safe) if ord == 2 else safe ** (1 / ord))
+
+
+def all_true(input, dim=None, keepdim=False):
+    """Whether all elements are true; of uint8 the result is uint8."""
+    found = jnp.all(input, axis=None if dim == () else dim, keepdims=keepdim)
+    return found.astype(input.dtype) if input.dtype == jnp.uint8 else found
+
+
+def any_true(input, dim=None, keepdim=False):
+    """Whether an element is true; of uint8 the result is uint8."""
+    found = jnp.any(input, axis=None if dim == () else dim, keepdims=keepdim)
+    return found.astype(input.dtype) if input.dtype == jnp.uint8 else found

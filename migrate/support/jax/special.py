@@ -16,7 +16,9 @@ def polygamma(n, input):
 
     input = jnp.asarray(input)
     left = input < 0
-    right_side = jax.scipy.special.polygamma(n, jnp.where(left, 1 - input, input))
+    far = jnp.isposinf(input)
+    right_side = jax.scipy.special.polygamma(n, jnp.where(left, 1 - input, jnp.where(far, 1, input)))
+    right_side = jnp.where(far, {0: jnp.inf, 1: 0.0}.get(n, jnp.nan), right_side)
     for _ in range(n):
         cot = derivative(cot)
     fraction = jnp.where(left, input - jnp.round(input), 0.25)
@@ -108,12 +110,13 @@ def bessel_y1(input):
 
 def scaled_bessel_k(order, x):
     """exp(x) * K(x), by the trapezoidal rule on the integral of exp(-x (cosh t - 1)) cosh(order t)."""
-    x = jnp.asarray(x)[..., None]
-    step = jnp.arccosh(1 + 20 / x) / 64
+    far = jnp.isposinf(x)
+    x = jnp.where(far, 1, x)[..., None]
+    step = 2 * jnp.arcsinh(jnp.sqrt(10 / x)) / 64
     t = step * jnp.arange(65)
-    values = jnp.exp(-2 * x * jnp.sinh(t / 2) ** 2) * jnp.cosh(order * t)
+    values = jnp.exp(-2 * (jnp.sqrt(x) * jnp.sinh(t / 2)) ** 2) * jnp.cosh(order * t)
     k = step[..., 0] * (values.sum(-1) - values[..., 0] / 2)
-    return jnp.where(x[..., 0] == 0, jnp.inf, k)
+    return jnp.where(x[..., 0] == 0, jnp.inf, jnp.where(far, 0, k))
 
 
 def scaled_modified_bessel_k0(x):
