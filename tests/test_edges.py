@@ -36,7 +36,8 @@ def one_element(inputs: Inputs) -> Inputs:
 SHAPES = {"empty": leading(0), "batch of one": leading(1), "one element": one_element}
 # Where PyTorch leaves the result open, or gives what its own kernel's order of work gives.
 OPEN = {
-    "which of equal elements comes first": ("equal zeros", "kthvalue topk"),
+    "the epsilon of 64 bits": ("zeros_gradients", "functional.rms_norm"),
+    "which of equal elements comes first": ("equal,zeros", "kthvalue topk"),
     "numbers that are multiplied by 0 there are left out, or the other way round": (
         "nan",
         "functional.embedding functional.embedding_bag functional.conv_transpose1d functional.conv_transpose2d functional.conv_transpose3d functional.ctc_loss functional.grid_sample "
@@ -44,17 +45,23 @@ OPEN = {
         "special.laguerre_polynomial_l special.legendre_polynomial_p",
     ),
     "whole numbers of NaN": ("nan", "Tensor.to"),
-    "exp of a hundred, infinity": (
-        "large mean",
-        "polygamma Tensor.polygamma special.modified_bessel_k0 special.modified_bessel_k1 special.scaled_modified_bessel_k0 special.scaled_modified_bessel_k1",
+    "what is left of a factorisation that fails, and where": (
+        "equal,zeros,nan", "linalg.cholesky_ex linalg.inv_ex linalg.solve_ex linalg.lu_factor_ex linalg.lu_factor linalg.lu lu cholesky_inverse linalg.householder_product",
     ),
+    "what rounding leaves of a singular matrix": ("equal", "geqrf pinverse linalg.cond"),
+    "a padding index beyond the rows": ("one element_gradients", "embedding"),
+    "a mean of nothing: what was in memory": ("empty", "functional.multi_margin_loss functional.multilabel_margin_loss"),
 }
+
+
+# What a row states to raise, by the edges that show it.
+STATED = {"empty": "nothing-in-it", "batch of one": "contracted-one"}
 
 
 def is_open(case: Case, edge: str) -> bool:
     """Whether nothing is asked of a case at an edge."""
     name = case.row.torch.removeprefix("torch.").removeprefix("nn.")
-    return any(edge in edges and name in names.split() for edges, names in OPEN.values())
+    return STATED.get(edge) in case.row.known or any(edge in edges.split(",") and name in names.split() for edges, names in OPEN.values())
 
 
 def floating(case: Case) -> list[str]:
@@ -92,7 +99,7 @@ def test_edges(case: Case) -> None:
     for edge, inputs in at_edges(case).items():
         try:
             want = flat(theirs(*map(torch.tensor, inputs.values())))
-        except (RuntimeError, ValueError, IndexError):
+        except (RuntimeError, ValueError, IndexError, AssertionError):
             continue  # PyTorch refuses it
         got = flat(ours(*map(jnp.asarray, inputs.values())))
         for a, b in zip(want, got, strict=True):
@@ -106,9 +113,12 @@ def test_edges(case: Case) -> None:
 def test_gradients(case: Case) -> None:
     theirs, ours = both(case)
     for edge, inputs in at_edges(case).items():
-        if edge == "nan" or is_open(case, f"gradients, {edge}"):
+        if edge == "nan" or is_open(case, f"{edge}_gradients"):
             continue
-        found = torch_gradients(theirs, inputs)
+        try:
+            found = torch_gradients(theirs, inputs)
+        except (ValueError, IndexError, AssertionError):
+            continue
         if found is None or any(np.abs(g).max(initial=0) > 1e30 for g in found[1].values()):
             continue  # nothing to differentiate; or beyond what 32 bits hold
         for name, g in jax_gradients(ours, inputs, found[0]).items():

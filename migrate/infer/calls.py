@@ -170,7 +170,8 @@ def _method(inf: Inference, frame: Frame, node: ast.Call, receiver: Kind, args: 
     """The result of a method of something that is no local class; None where it is an ordinary call."""
     assert isinstance(node.func, ast.Attribute)
     name = node.func.attr
-    if receiver.is_tensor or receiver.is_unknown and name in ONLY_TENSOR and inf.of(node.func).tag not in ("function", "class", "import"):
+    counts = name == "to" and any(k.tag == "dtype" and k.dtype in ("int", "bool") for k in [*args, *keywords.values()])  # no module is made of integers
+    if receiver.is_tensor or receiver.is_unknown and (counts or name in ONLY_TENSOR) and inf.of(node.func).tag not in ("function", "class", "import"):
         row = inf.unit.table.by_method.get(name) or inf.unit.table.by_method.get(name.removesuffix("_"))
         if name == "size":
             return INT if args or keywords else SHAPE

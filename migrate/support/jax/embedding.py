@@ -42,9 +42,12 @@ def embedding_bag(
     kept = jnp.ones(input.shape, bool) if padding_idx is None else input != padding_idx % weight.shape[0]
     if per_sample_weights is not None:
         rows = rows * jnp.ravel(per_sample_weights)[:, None]
-    if mode == "max":
-        out = jax.ops.segment_max(jnp.where(kept[:, None], rows, -jnp.inf), bag, count)
-        return jnp.where(jnp.isneginf(out), 0, out)
+    if mode == "max" and len(rows):  # of equal rows the gradient goes to the first
+        rows = jnp.where(kept[:, None], rows, -jnp.inf)
+        highest = jax.lax.stop_gradient(jax.ops.segment_max(rows, bag, count))
+        place = jnp.where(rows == highest[bag], jnp.arange(len(rows))[:, None], len(rows) - 1)
+        out = jnp.take_along_axis(rows, jnp.minimum(jax.ops.segment_min(place, bag, count), len(rows) - 1), axis=0)
+        return jnp.where(jnp.isneginf(highest), 0, jnp.where(jnp.isnan(highest), highest, out))
     out = jax.ops.segment_sum(jnp.where(kept[:, None], rows, 0), bag, count)
     if mode == "sum":
         return out

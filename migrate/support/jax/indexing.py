@@ -44,4 +44,6 @@ def nonzero_static(input, *, size, fill_value=-1):
     """The positions of the first `size` elements that are not zero, one a row, then rows of `fill_value`."""
     if input.ndim == 0:
         return jnp.zeros((size, 0), int)
+    if input.size == 0:
+        return jnp.full((size, input.ndim), fill_value)
     return jnp.argwhere(input, size=size, fill_value=fill_value)

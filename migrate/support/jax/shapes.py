@@ -55,8 +55,10 @@ def split(input, split_size_or_sections, dim=0):
 
 
 def chunk(input, chunks, dim=0):
-    """At most `chunks` pieces, all but the last of the same size."""
-    size = max(1, -(-input.shape[dim] // chunks))
+    """At most `chunks` pieces, all but the last of the same size; that many of nothing."""
+    size = -(-input.shape[dim] // chunks)
+    if size == 0:
+        return (input,) * chunks
     return tuple(jnp.split(input, list(range(size, input.shape[dim], size)), axis=dim))
 
 
