@@ -113,6 +113,9 @@ def _unknown_method(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
 
 def refuse(ctx: Context, node: ast.AST, name: str) -> None:
     """The diagnostic for a name of PyTorch."""
+    if name.startswith("torch.Tensor."):
+        named = node.func if isinstance(node, ast.Call) else node
+        ctx.removed.update(ast.walk(named))  # no other class has it
     if name.startswith(TRAINING):
         ctx.refuse("MIG307", node, f"{name} belongs to training code, which is not converted yet")
     elif name.startswith(MACHINERY):
@@ -172,6 +175,8 @@ __all__ = ["Row", "refuse", "visit_call", "visit_value"]
 
 
 EXAMPLES = (
+    Example("TABLE = {'a': torch.Tensor.relu, 'b': torch.Tensor.mul_}\n", refused="MIG301", why="a method in place is of PyTorch's class alone"),
+    Example("def f(x):\n    return map(torch.Tensor.exp, x), torch.Tensor.exp(x)\n", jax="    return map(jnp.exp, x), jnp.exp(x)\n"),
     Example(
         "import pickle\n\n\ndef kept(file, f):\n    if file.readable():\n        return pickle.load(file)\n    pickle.dump(f(), file)\n", jax="        return arrays(pickle.load(file))\n",
         why="results that PyTorch code may have kept",

@@ -11,6 +11,7 @@ from migrate.calls import Bound, Filler, Refusal, choose, is_literal, template_n
 from migrate.context import Context
 from migrate.edits import LAMBDA, Emitter, Piece
 from migrate.infer.kinds import TENSOR, Kind
+from migrate.rules import calling, rngs
 from migrate.rules.example import Example
 from migrate.rules.operators import note
 from migrate.tables import Row, Variant
@@ -44,6 +45,11 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     if not isinstance(row, Row) or row.kind != "function" or ctx.owned(node.args[0]):
         return
     found = _bound(ctx, whole, row) if whole is node or _is_settled(ctx, whole) else None
+    if found is None and whole is node and (name := _initialiser(ctx, node, row)):
+        ctx.removed.update(ast.walk(node.args[0]))
+        keyword = f"rngs={rngs.stream(ctx, node)}"
+        ctx.edit(node, lambda e: calling.inplace(ctx, e, node, texts={node.args[0]: ctx.name(name)}, keywords=[keyword]), RULE, why=row.torch)
+        return
     if found is None:
         ctx.refuse("MIG301", node, f"{row.torch} with these arguments given is not supported")
         return
@@ -51,6 +57,16 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     note(ctx, node, row, variant)
     ctx.removed.update(ast.walk(node.args[0]))
     ctx.edit(node, lambda e: _text(ctx, e, whole, bound, variant, free), RULE, why=row.torch)
+
+
+def _initialiser(ctx: Context, node: ast.Call, row: Row) -> str:
+    """The support function of `partial(nn.init.normal_, std=0.1)`: it has PyTorch's parameters and takes the stream."""
+    variants = list(row.for_target(ctx.target.name))
+    call = variants[0].template if len(variants) == 1 else None
+    if not row.torch.startswith("torch.nn.init.") or len(node.args) != 1 or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or "rngs" not in template_names(variants[0].to):
+        return ""
+    same = {k.arg for k in call.keywords if isinstance(k.value, ast.Name) and k.value.id == k.arg}
+    return call.func.id if all(k.arg in same - {"axes", "rngs"} for k in node.keywords) else ""
 
 
 def _with_inner(ctx: Context, node: ast.Call) -> ast.Call:
@@ -144,6 +160,7 @@ EXAMPLES = (
     Example("def f(rule):\n    return partial(torch.einsum, rule)\n", jax="    return partial(jnp.einsum, rule)\n"),
     Example("def f(d):\n    g = partial(F.softmax, dim=d)\n    return g, partial(g, dtype=torch.float32)\n", jax="    return g, partial(lambda input, dim, dtype: ", why="a partial of a partial"),
     Example("def f(x: torch.Tensor):\n    g = partial(torch.sum, dim=x.ndim - 1)\n    return partial(g, keepdim=True)\n", refused="MIG301"),
+    Example("init = partial(nn.init.normal_, std=0.1)\n", "init = partial(normal_, std=0.1, rngs=nnx.Rngs(0))\n", "init = partial(normal_, std=0.1, rngs=Rngs())\n", why="an initialiser"),
     Example("def g(x, n):\n    return x\n\n\nmake = partial(g, n=3)\n"),
     Example("class torch:\n    def cat(x, dim):\n        return x\n\n\nmake = partial(torch.cat, dim=3)\n"),
     Example("def f():\n    return partial(torch.multinomial, num_samples=3)\n", refused="MIG301"),

@@ -316,7 +316,13 @@ class Unit:
                     if not isinstance(found, str):
                         return found
         canonical = self.canonical(dotted)
-        return self.table.get(canonical) or canonical
+        return self.table.get(canonical) or self._unbound(canonical) or canonical
+
+    def _unbound(self, canonical: str) -> Row | None:
+        """The operator that `torch.Tensor.relu` is, a method that is named by its class."""
+        name = canonical.removeprefix("torch.Tensor.")
+        row = self.table.by_method.get(name) if name != canonical else None
+        return row if row is not None and row.kind == "function" and not row.torch.startswith("torch.Tensor.") else None
 
     def canonical(self, dotted: str) -> str:
         """`torch.nn.modules.conv.Conv2d` is `torch.nn.Conv2d`."""
