@@ -2,16 +2,21 @@
 makes up: none may stop it, what comes out must parse, and where anything came of it a second conversion must give the same (objects lie
 elsewhere in memory, so that no order of a set may show).
 
+Files that mention PyTorch come first.
+
 usage: survive.py [FOLDER ...] [--target flax] [--seconds 60] [--log FILE] [--generated 1000]
 
-With --log the result of each file is kept as it comes, and the next run goes on from there; a file that ended the process counts as one
-with an error. --generated needs hypothesmith. Exit status 1 where a file met an error of ours, or took longer than the seconds.
+With --log the result of each file is kept as it comes, and the next run goes on from there: also after a file that took longer than the
+seconds (of processor time, for both conversions), or ended the process, which counts as an error. --generated needs hypothesmith. Exit
+status 1 where a file met an error of ours, or took longer than the seconds.
 """
 
 import argparse
 import ast
 import json
+import os
 import random
+import signal
 import sys
 import sysconfig
 import time
@@ -71,11 +76,20 @@ class Log:
             print(json.dumps(entry), file=self.file, flush=True)
 
 
-def convert(name: str, text: bytes | str, target: str, log: Log) -> None:
-    """Converts one text, noted before and after: what ends the process shows."""
+def convert(name: str, text: bytes | str, target: str, log: Log, most: float) -> None:
+    """Converts one text, noted before and after: what ends the process shows. What takes longer than the seconds ends it, and the rest goes on in another."""
     log.keep(file=name, became="begun", why="it ended the process", seconds=0)
     start = time.process_time()
+
+    def late(*_: object) -> None:
+        log.keep(file=name, became="slow", why=f"takes longer than {most:.0f} s", seconds=most)
+        print(f"{name}: takes longer than {most:.0f} s", flush=True)
+        os.execv(sys.executable, [sys.executable, *sys.argv]) if log.file else os._exit(1)
+
+    signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, most)
     became, why = fault(text, name, target)
+    signal.setitimer(signal.ITIMER_PROF, 0)
     log.keep(file=name, became=became, why=why, seconds=round(time.process_time() - start, 2), **({"text": text} if why and isinstance(text, str) else {}))
     if why:
         print(f"{name}: {why}", flush=True)
@@ -106,7 +120,7 @@ def in_module(text: str) -> str:
     return made
 
 
-def generate(count: int, target: str, log: Log) -> None:
+def generate(count: int, target: str, log: Log, most: float) -> None:
     """Converts Python that hypothesmith makes up: as it is below PyTorch's imports, and inside a module."""
     import hypothesmith
     from hypothesis import HealthCheck, given, settings
@@ -118,7 +132,7 @@ def generate(count: int, target: str, log: Log) -> None:
         for number, made in enumerate((HEAD + text, in_module(text))):
             name = f"generated:{'within' if number else 'below'}:{random.Random(made).getrandbits(64):x}"
             if made and name not in log.found:
-                convert(name, made, target, log)
+                convert(name, made, target, log, most)
 
     one()
 
@@ -135,21 +149,20 @@ def main() -> int:
     warnings.simplefilter("ignore")
     log = Log(a.log)
     files = [p for f in [Path(sysconfig.get_paths()["stdlib"]), *a.folders] for p in sorted(f.rglob("*.py")) if p.is_file() and "site-packages" not in p.parts]
+    files.sort(key=lambda p: b"torch" not in p.read_bytes())
     shown = time.monotonic()
     for number, p in enumerate(files, 1):
         if str(p) not in log.found:
-            convert(str(p), p.read_bytes(), a.target, log)
+            convert(str(p), p.read_bytes(), a.target, log, a.seconds)
         if time.monotonic() - shown > 30:
             shown = time.monotonic()
             print(f"{number} of {len(files)} files", file=sys.stderr, flush=True)
     if a.generated:
-        generate(a.generated, a.target, log)
+        generate(a.generated, a.target, log, a.seconds)
     results = list(log.found.values())
-    bad, slow = sum(bool(r["why"]) for r in results), [r for r in results if float(str(r["seconds"])) > a.seconds]
-    for r in slow:
-        print(f"{r['file']}: {r['seconds']} s")
+    bad, slow = sum(bool(r["why"]) for r in results if r["became"] != "slow"), sum(r["became"] == "slow" for r in results)
     told = ", ".join(f"{n} {k}" for k, n in sorted(Counter(str(r["became"]) for r in results).items()))
-    print(f"{len(files)} files, {len(results) - len(files)} made up: {told}; {bad} with an error of ours, {len(slow)} slow; {sum(float(str(r['seconds'])) for r in results):.0f} s")
+    print(f"{len(files)} files, {len(results) - len(files)} made up: {told}; {bad} with an error of ours, {slow} slow; {sum(float(str(r['seconds'])) for r in results):.0f} s")
     return 1 if bad or slow else 0
 
 

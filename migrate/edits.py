@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from migrate.source.text import Source
+from migrate.source.text import Source, children, walk
 
 # Precedence of Python's expressions, loosest first.
 LOOSE, NAMED, LAMBDA, TERNARY, OR, AND, NOT, COMPARE, BITOR, BITXOR, BITAND, SHIFT, ADD, MULTIPLY, UNARY, POWER, AWAIT, ATOM = range(18)
@@ -283,13 +283,13 @@ class Emitter:
     def _topmost(self, node: ast.AST) -> list[tuple[int, int, ast.AST]]:
         """The outermost edited nodes below a node."""
         found = []
-        stack = list(ast.iter_child_nodes(node))
+        stack = children(node)
         while stack:
             child = stack.pop()
             if child in self.plan.nodes:
                 found.append((*self.source.span(child), child))
             elif child in self._dirty:
-                stack.extend(ast.iter_child_nodes(child))
+                stack.extend(children(child))
         return found
 
     def _parenthesised(self, node: ast.AST) -> bool:
@@ -312,7 +312,7 @@ def all_names(nodes: Iterable[ast.AST]) -> set[str]:
     """Every identifier in some trees, bound or used."""
     found: set[str] = set()
     for root in nodes:
-        for node in ast.walk(root):
+        for node in walk(root):
             match node:
                 case ast.Name():
                     found.add(node.id)

@@ -1,6 +1,7 @@
 """The stages: read, infer, plan, emit, check the result."""
 import ast
 import builtins
+import gc
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -47,8 +48,12 @@ class Conversion:
 
 
 def deep(work: Callable[[], T]) -> T:
-    """Runs something in a thread whose stack is large enough for expressions thousands of levels deep. Raises what it raises."""
+    """Runs something in a thread whose stack is large enough for expressions thousands of levels deep. Raises what it raises.
+
+    Trees of whole projects live until the end: looking for garbage among them again and again would take a quarter of the time.
+    """
     box: list[Any] = []
+    collects = gc.isenabled()
 
     def run() -> None:
         try:
@@ -60,12 +65,15 @@ def deep(work: Callable[[], T]) -> T:
     size = threading.stack_size(STACK)
     try:
         sys.setrecursionlimit(max(limit, 60_000))
+        gc.disable()
         thread = threading.Thread(target=run)
         thread.start()
         thread.join()
     finally:
         threading.stack_size(size)
         sys.setrecursionlimit(limit)
+        if collects:
+            gc.enable()
     ok, value = box[0]
     if not ok:
         raise value
@@ -173,6 +181,8 @@ def emit(ctx: Context) -> Conversion:
         return _broken(ctx, f"the result would not be valid Python: an argument is given twice (line {twice[0].lineno})")
     if lost := sorted(free_names(nodes) - free_names(ctx.source.nodes)):
         ctx.report("MIG901", ctx.source.tree, f"the result looks up names that nothing binds: {', '.join(lost)}")
+    if ctx.exchange.look is not None:
+        ctx.exchange.looked[ctx.file.module] = ctx.exchange.look(tree)
     names = frozenset(n for n in ctx.needs if n in ctx.support)
     used = attributes_of(tree, nodes)
     extra = {f"{ctx.support_module}.py": ctx.support.module(names, used)} if names else {}

@@ -16,6 +16,8 @@ from migrate.cli.config import Configured
 from migrate.cli.failure import Failure
 from migrate.cli.show import echo
 
+ROLES = {"python": "converted", "notebook": "converted (notebook)", "copy": "copied"}
+
 
 @click.command("port", cls=Configured, short_help="Convert a whole project: packages, notebooks, dependencies, with a report.")
 @click.argument("project", type=click.Path(path_type=Path))
@@ -131,13 +133,14 @@ def _dry(project: Path, output: Path, options: Any, engine: Any, progress: Any, 
     plan = look(project, options, engine, None, output, progress)
     roles: dict[str, int] = {}
     for e in plan.entries:
-        role = f"copied ({e.why})" if e.why else {"python": "converted", "notebook": "converted (notebook)"}.get(e.role, e.role)
+        role = f"copied ({e.why})" if e.why else ROLES.get(e.role, e.role)
         roles[role] = roles.get(role, 0) + 1
         if verbose:
             click.echo(f"{role}: {e.path}")
     lines = sum(p.lines for p in plan.parts)
+    supports = ", ".join(sorted({plan.support(p)[1] for p in plan.parts}))
     click.echo(f"{len(plan.entries)} files: " + ", ".join(f"{n} {role}" for role, n in sorted(roles.items())))
-    click.echo(f"{lines} lines in {len(plan.parts)} parts; support: {', '.join(sorted({f for _, f in plan.supports.values()}))}")
+    click.echo(f"{lines} lines in {len(plan.parts)} parts" + (f"; shared definitions, where there are any, in {supports}" if supports else ""))
     click.echo("nothing was written")
     return 0
 

@@ -10,6 +10,7 @@ from migrate.infer.annotations import kind_of
 from migrate.infer.kinds import BOOL, DEVICE, FLOAT, INT, NONE, NUMBER, STR, TENSOR, UNKNOWN, Kind, join, join_all, refs
 from migrate.source.modules import Assignment, ClassInfo, FileInfo, FunctionInfo, Unit
 from migrate.source.names import FunctionNode
+from migrate.source.text import walk
 from migrate.tables import Row
 
 PASSES = 5
@@ -187,7 +188,7 @@ class Inference:
         if function not in self._uses:
             found: dict[str, list[ast.Name]] = {}
             for root in function.body if isinstance(function.body, list) else [function.body]:
-                for n in ast.walk(root):
+                for n in walk(root):
                     if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load):
                         found.setdefault(n.id, []).append(n)
             self._uses[function] = found
@@ -196,7 +197,7 @@ class Inference:
     def yields(self, function: FunctionNode) -> bool:
         """Whether a function is a generator."""
         if function not in self._yields:
-            self._yields[function] = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(function))
+            self._yields[function] = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in walk(function))
         return self._yields[function]
 
     def callee_takes(self, file: FileInfo, call: ast.Call, use: ast.AST) -> Kind:

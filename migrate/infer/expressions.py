@@ -7,6 +7,7 @@ from migrate.infer.engine import Frame, Inference, constant, usage
 from migrate.infer.kinds import BOOL, BOOL_TENSOR, FACTORY, FLOAT, INT, MODULE, NAMED, NUMBER, NUMPY, STR, TENSOR, UNKNOWN, Kind, join, join_all, refs
 from migrate.infer.lookups import lookup
 from migrate.source.modules import ClassInfo, FunctionInfo
+from migrate.source.text import children
 from migrate.tables import Row
 
 
@@ -26,7 +27,7 @@ def iterate(kind: Kind) -> Kind:
 
 
 def _children(inf: Inference, frame: Frame, node: ast.expr) -> Kind:
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if isinstance(child, ast.expr):
             evaluate(inf, frame, child)
     return UNKNOWN

@@ -3,8 +3,9 @@
 A project that is converted in parts gives each part the facts of the others, so that they agree.
 """
 import ast
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from migrate.infer.engine import Inference
 from migrate.infer.kinds import refs
@@ -47,6 +48,8 @@ class Exchange:
     given: Facts = Facts()
     found: Facts = Facts()
     asked: bool = False
+    look: Callable[[ast.Module], Any] | None = None  # is shown the tree of each file that was made
+    looked: dict[str, Any] = field(default_factory=dict)  # what it returned, by module
 
 
 def written(unit: Unit) -> Facts:

@@ -3,6 +3,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from migrate.source.text import children
+
 Names = frozenset[str]
 NOTHING: Names = frozenset()
 NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -97,7 +99,7 @@ def _stores(*roots: ast.AST) -> Names:
         elif isinstance(n, (ast.Import, ast.ImportFrom)):
             found.update((a.asname or a.name).partition(".")[0] for a in n.names)
         if not isinstance(n, (*NESTED, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.BoolOp)):
-            stack += ast.iter_child_nodes(n)
+            stack += children(n)
     return frozenset(found)
 
 
@@ -118,9 +120,9 @@ def _nested(root: ast.AST) -> Iterable[ast.AST]:
 
 def _walk_own(root: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function, nested functions included but not entered."""
-    stack = list(ast.iter_child_nodes(root))
+    stack = children(root)
     while stack:
         n = stack.pop()
         yield n
         if not isinstance(n, NESTED):
-            stack += ast.iter_child_nodes(n)
+            stack += children(n)

@@ -17,7 +17,7 @@ class Ref:
 
     def view(self, node: ast.AST, piece: Hashable = None, sure: bool = True) -> "Ref":
         """A view of it."""
-        return replace(self, views=(*self.views, (node, piece))[-4:], sure=self.sure and sure and len(self.views) < 4)
+        return Ref(self.made, (*self.views, (node, piece))[-4:], self.sure and sure and len(self.views) < 4, self.copied)
 
     @property
     def owner(self) -> Hashable:
@@ -26,7 +26,7 @@ class Ref:
 
     def doubtful(self, copied: bool = False) -> "Ref":
         """The same, not for sure."""
-        return replace(self, sure=False, copied=self.copied or copied)
+        return Ref(self.made, self.views, False, self.copied or copied)
 
 
 Value = frozenset[Ref]
@@ -100,7 +100,7 @@ class State:
 
     def _rename(self, new: Hashable, old: Hashable) -> None:
         def aged(v: Value) -> Value:
-            return frozenset(replace(r, made=old, sure=False) if r.made == new else r for r in v)
+            return frozenset(Ref(old, r.views, False, r.copied) if r.made == new else r for r in v)
 
         self.names = {n: aged(v) for n, v in self.names.items()}
         fields: dict[tuple[Hashable, str], Value] = {}
@@ -113,12 +113,13 @@ class State:
         """What is under a key of each of some objects. `symbolic`: what nothing is known of is a thing of its own."""
         found: set[Ref] = set()
         for r in ordered(value):
-            keys = [(made, k) for made, k in self.fields if made == r.owner and k.startswith("[")] if key == ANY else [(r.owner, key)]
+            owner = r.owner
+            keys = [(made, k) for made, k in self.fields if k[0] == "[" and made == owner] if key == ANY else [(owner, key)]
             if key != ANY and key.startswith("["):
-                keys.append((r.owner, ANY))
+                keys.append((owner, ANY))
             held = frozenset(x for at in keys for x in self.fields.get(at, NOTHING))
             if not held and symbolic:
-                held = self.fields[r.owner, key] = frozenset([Ref(("field", r.owner, key))])
+                held = self.fields[owner, key] = frozenset([Ref(("field", owner, key))])
             found.update(held if r.sure and key != ANY else doubtful(held))
         return limited(frozenset(found))
 
@@ -187,7 +188,8 @@ def _held(state: State, target: Value, root: str, value: Value, certain: bool) -
                 if o.owner in seen:
                     continue
                 seen.add(o.owner)
-                for key, made, held in sorted(((k, m, h) for (m, k), h in state.fields.items() if m == o.owner), key=lambda f: f[0]):
+                owner = o.owner
+                for key, made, held in sorted(((k, m, h) for (m, k), h in state.fields.items() if m == owner), key=lambda f: f[0]):
                     attribute, text = key.startswith("."), f"{path}{key}"
                     below.append((text, held, sure and key != ANY))
                     for r in ordered(held):

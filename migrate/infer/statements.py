@@ -6,6 +6,7 @@ from migrate.infer.engine import Frame, Inference
 from migrate.infer.expressions import evaluate, iterate, modules
 from migrate.infer.kinds import NONE, TENSOR, UNKNOWN, Kind, join, join_all, refs
 from migrate.source.modules import ClassInfo, FunctionInfo
+from migrate.source.text import children
 
 
 def run_body(inf: Inference, frame: Frame, body: list[ast.stmt]) -> None:
@@ -61,7 +62,7 @@ def run(inf: Inference, frame: Frame, s: ast.stmt) -> None:
         case ast.ClassDef():
             _class(inf, frame, s)
         case _:
-            for child in ast.iter_child_nodes(s):
+            for child in children(s):
                 if isinstance(child, ast.expr):
                     evaluate(inf, frame, child)
                 elif isinstance(child, ast.match_case):

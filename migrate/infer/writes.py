@@ -10,6 +10,7 @@ from migrate.infer.engine import Inference
 from migrate.infer.kinds import Kind
 from migrate.infer.sharing import ANY, NOTHING, Ref, Shared, State, Value, doubtful, joined, sharing, viewed
 from migrate.source.modules import ClassInfo, FileInfo, FunctionInfo, Unit
+from migrate.source.text import children, walk
 from migrate.tables import Row
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -166,7 +167,7 @@ class Walker:
                     if isinstance(t, ast.Name):
                         self.state.names.pop(t.id, None)
             case _:
-                for child in ast.iter_child_nodes(s):
+                for child in children(s):
                     if isinstance(child, ast.expr):
                         self.value(child)
 
@@ -352,7 +353,7 @@ class Walker:
                 return self.value(node.value)
             case ast.Lambda() | ast.Constant():
                 return NOTHING
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             if isinstance(child, ast.expr):
                 self.value(child)
         kind = self.kind(node)
@@ -415,7 +416,7 @@ class Walker:
         return self._container(node, held)
 
     def _walrus(self, node: ast.AST) -> set[str]:
-        return {n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr)}
+        return {n.target.id for n in walk(node) if isinstance(n, ast.NamedExpr)}
 
     def elements(self, value: Value, node: ast.AST, key: str, target: ast.AST | None = None) -> Value:
         """What iterating or unpacking gives: rows of a tensor, elements of a container."""

@@ -1,7 +1,6 @@
 """Calls, for the walk that notes writes in place: what they write to, and what of their arguments they return."""
 import ast
 from collections.abc import Hashable
-from dataclasses import replace
 
 from migrate.calls import Refusal, bind
 from migrate.infer.kinds import refs
@@ -262,7 +261,7 @@ class Application:
             event.product = r.made == root and isinstance(root, tuple) and root[1] in self.summary.products and isinstance(self.w.file.source.parent(self.node), ast.Expr)
 
     def _mapped(self, value: Value) -> Value:
-        found = frozenset(replace(x, views=(*x.views, *r.views)[-4:], sure=x.sure and r.sure, copied=x.copied or r.copied) for r in value for x in self._of(r.made))
+        found = frozenset(Ref(x.made, (*x.views, *r.views)[-4:], x.sure and r.sure, x.copied or r.copied) for r in value for x in self._of(r.made))
         return limited(found)
 
     def _of(self, made: Hashable) -> Value:
@@ -273,7 +272,7 @@ class Application:
             if made[0] == "field":
                 return self.w.state.read(self._of(made[1]), made[2], symbolic=True)
             if made[0] == "seen":
-                return frozenset(replace(x, views=(*x.views, *made[2])[-4:], sure=False) for x in self._of(made[1]))
+                return frozenset(Ref(x.made, (*x.views, *made[2])[-4:], False, x.copied) for x in self._of(made[1]))
             if made[0] == "free":
                 return frozenset([Ref(made)])
         if made not in self.inner:

@@ -45,7 +45,7 @@ def _convert(task: Task, kept: Kept | None) -> Result:
     read = _read(project, reach, [p for p, _ in starts])
     if task.get("earlier") == content:
         return {"content": content, "read": read, "same": True}
-    exchange = Exchange(unpack_facts(task["facts"]))
+    exchange = Exchange(unpack_facts(task["facts"]), look=interface)
     files, modules = convert_reached(reach, starts, task["target"], table_for(project), task["support"], exchange)
     own = {path for path, _ in starts}
     result: Result = {
@@ -59,7 +59,7 @@ def _convert(task: Task, kept: Kept | None) -> Result:
     }
     for m in modules.values():
         where = _relative(m.path, project)
-        result["makes" if m.path in own else "seen"][where] = interface(files[m.path].code)
+        result["makes" if m.path in own else "seen"][where] = exchange.looked.get(m.name, {})
     for path, name in starts:
         c = files.get(path)
         if c is None:  # a module of the same name stands before it

@@ -14,12 +14,8 @@ from migrate.support.extract import attributes_of
 Interface = dict[str, str]
 
 
-def interface(code: str) -> Interface:
+def interface(tree: ast.Module) -> Interface:
     """Name -> what callers depend on, of the top-level classes and functions."""
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError):
-        return {}
     found: Interface = {}
     for s in tree.body:
         if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef)):

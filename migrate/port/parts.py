@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from migrate.port.layout import Layout
 from migrate.port.scan import Scan
 
-MOST = 40_000  # lines of a part on average, which bounds the memory of a process
+MOST = 60_000  # lines of a part on average, which bounds the memory of a process
 SEEN = 0.6  # what a line of what a part reaches in other parts costs, beside one of its own: only what is needed of it is converted
 
 

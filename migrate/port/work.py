@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.assess.survey import survey
+from migrate.pipeline import deep
 from migrate.port.convert import Kept, convert_part, failed
 from migrate.port.scan import Scan, pack, scan
 from migrate.settings import table_for
@@ -17,7 +18,7 @@ def work(job: Job, kept: Kept | None = None) -> dict[str, Any]:
     """Does a job: a quick look at files, or the conversion of a part. `kept` receives the conversions."""
     if job["kind"] == "scan":
         table = table_for(job["project"])
-        return {"scans": {path: pack(_scan(Path(job["project"], path), module, table)) for path, module in job["files"]}}
+        return {"scans": deep(lambda: {path: pack(_scan(Path(job["project"], path), module, table)) for path, module in job["files"]})}
     if job["kind"] == "survey":
         table = table_for(job["project"])
         return {"scans": {path: survey(Path(job["project"], path), module, table) for path, module in job["files"]}}

@@ -8,6 +8,7 @@ from migrate.infer.kinds import Kind, refs
 from migrate.rules.example import Example
 from migrate.source.keep import kept_nodes
 from migrate.source.modules import ClassInfo, FileInfo, FunctionInfo, Unit
+from migrate.source.text import children
 from migrate.support.extract import Support, inherited_rngs
 from migrate.tables import Row, Variant
 from migrate.targets.base import Target
@@ -112,7 +113,7 @@ class Builders:
             if isinstance(node, ast.Call):
                 calls.append(node)
                 self._holder[node] = f
-            stack += ast.iter_child_nodes(node)
+            stack += children(node)
         self._calls[f] = calls
 
     def _same_name(self, f: FunctionInfo) -> list[FunctionInfo]:

@@ -15,7 +15,7 @@ from migrate.removal import remove_statement
 from migrate.rules import lookups, relocation, rngs
 from migrate.rules.example import Example
 from migrate.source.installed import folder_of
-from migrate.source.text import import_text, walk
+from migrate.source.text import children, import_text, walk
 from migrate.tables import Row
 
 RULE = "imports"
@@ -50,7 +50,7 @@ def usage(tree: ast.Module) -> Usage:
 def _places(node: ast.AST, path: str) -> Iterator[tuple[str, list[ast.AST], set[str]]]:
     """(path, nodes, the parameters that hide outer names): bodies of functions under their path, all else under ""."""
     at_import: list[ast.AST] = []
-    stack = list(ast.iter_child_nodes(node))
+    stack = children(node)
     while stack:
         n = stack.pop()
         if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -62,7 +62,7 @@ def _places(node: ast.AST, path: str) -> Iterator[tuple[str, list[ast.AST], set[
             yield from _places_in_class(n, path)
         else:
             at_import.append(n)
-            stack += ast.iter_child_nodes(n)
+            stack += children(n)
     yield "", at_import, set()
 
 

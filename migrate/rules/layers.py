@@ -17,6 +17,7 @@ from migrate.rules.example import Example
 from migrate.rules.operators import forget, only_placement
 from migrate.rules.shaping import in_shape
 from migrate.source.modules import ClassInfo
+from migrate.source.text import walk
 from migrate.support.extract import inherited_rngs
 from migrate.tables import Row, Variant
 
@@ -95,7 +96,7 @@ def _hands_on_structures(ctx: Context, node: ast.Call) -> bool:
     owner = ctx.class_of(node)
     if not isinstance(target, ast.Attribute) or owner is None:
         return False
-    calls = (n for m in owner.methods.values() for n in ast.walk(m.node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == target.attr and n.args)
+    calls = (n for m in owner.methods.values() for n in walk(m.node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == target.attr and n.args)
     return any(ctx.kind(n.args[0]).tag in ("dict", "list", "tuple") for n in calls)
 
 

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from migrate.source.text import walk
+
 FINDERS = frozenset({"__file__", "__path__", "resources", "pkg_resources", "get_data", "files"})
 LIMIT = 20_000
 SETTINGS, LARGEST = frozenset({".yaml", ".yml", ".json", ".toml", ".cfg", ".ini"}), 1_000_000
@@ -12,8 +14,9 @@ SETTINGS, LARGEST = frozenset({".yaml", ".yml", ".json", ".toml", ".cfg", ".ini"
 
 def beside(path: Path, tree: ast.Module, root: Path) -> list[Path]:
     """The files under a package that a module of it names, if it looks for files beside itself. `root`: the package's folder."""
-    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} | {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
-    searches = "rglob" in names or "glob" in names and any(isinstance(n, ast.Constant) and n.value == "**" for n in ast.walk(tree))
+    nodes = walk(tree)
+    names = {n.id if isinstance(n, ast.Name) else n.attr for n in nodes if isinstance(n, (ast.Name, ast.Attribute))}
+    searches = "rglob" in names or "glob" in names and any(isinstance(n, ast.Constant) and n.value == "**" for n in nodes)
     if not names & FINDERS and not searches:
         return []
     patterns = {p for p in _patterns(tree) if p} | (set(_suffixes(tree)) if searches else set())

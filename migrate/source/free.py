@@ -1,6 +1,7 @@
 """Which names of a statement are its own: parameters and variables of the functions and comprehensions in it."""
 import ast
-from collections.abc import Iterator
+
+from migrate.source.text import children, walk
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -13,10 +14,10 @@ def own_names(statement: ast.AST) -> set[ast.Name]:
     while stack:
         node, bound = stack.pop()
         if isinstance(node, FUNCTIONS):
-            inner = bound | _parameters(node.args) | frozenset(_assigned(node.body if isinstance(node.body, list) else [node.body]))
             body = node.body if isinstance(node.body, list) else [node.body]
-            stack += [(s, inner - _declared(node)) for s in body]
-            stack += [(c, bound) for c in ast.iter_child_nodes(node) if c not in body]
+            inner = (bound | _parameters(node.args) | _assigned(body)) - _declared(node)
+            stack += [(s, inner) for s in body]
+            stack += [(c, bound) for c in (node.args, *getattr(node, "decorator_list", ()), getattr(node, "returns", None), *getattr(node, "type_params", ())) if c is not None]
         elif isinstance(node, COMPREHENSIONS):
             inner = bound | {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
             first = node.generators[0].iter
@@ -27,7 +28,7 @@ def own_names(statement: ast.AST) -> set[ast.Name]:
             if isinstance(node.ctx, ast.Load) and node.id in bound:
                 found.add(node)
         else:
-            stack += [(c, bound) for c in ast.iter_child_nodes(node)]
+            stack += [(c, bound) for c in children(node)]
     return found
 
 
@@ -37,27 +38,28 @@ def _parameters(a: ast.arguments) -> frozenset[str]:
 
 def _declared(function: ast.AST) -> frozenset[str]:
     """Names that a function takes from outside although it binds them."""
-    return frozenset(name for n in ast.walk(function) if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names)
+    return frozenset(name for n in walk(function) if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names)
 
 
-def _assigned(body: list[ast.stmt] | list[ast.expr]) -> Iterator[str]:
+def _assigned(body: list[ast.stmt] | list[ast.expr]) -> set[str]:
     """What statements bind, what is inside further functions and classes aside."""
+    found: set[str] = set()
     stack: list[ast.AST] = list(body)
     while stack:
         node = stack.pop()
-        match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield name
-                continue
-            case ast.Lambda():
-                continue
-            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                stack += [n for n in ast.walk(node) if isinstance(n, ast.NamedExpr)]
-                continue
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.ExceptHandler(name=str(name)):
-                yield name
-            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
-                yield name
-            case ast.Import() | ast.ImportFrom():
-                yield from (a.asname or a.name.partition(".")[0] for a in node.names)
-        stack += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                found.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, COMPREHENSIONS):
+            stack += [n for n in walk(node) if isinstance(n, ast.NamedExpr)]
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.update(a.asname or a.name.partition(".")[0] for a in node.names)
+        elif not isinstance(node, ast.Lambda):
+            if isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name is not None:
+                found.add(node.name)
+            elif isinstance(node, ast.MatchMapping) and node.rest is not None:
+                found.add(node.rest)
+            stack += children(node)
+    return found

@@ -9,7 +9,7 @@ from migrate import libraries
 from migrate.libraries import Boundary
 from migrate.source.decorated import classes_of_functions
 from migrate.source.names import BUILTINS, FunctionNode, Names
-from migrate.source.text import Source
+from migrate.source.text import Source, children
 from migrate.tables import Row, Table
 
 MODULE = "torch.nn.Module"
@@ -337,7 +337,7 @@ def _index(file: FileInfo) -> None:
     stack: list[tuple[ast.AST, ClassInfo | None]] = [(file.source.tree, None)]
     while stack:
         node, owner = stack.pop()
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             if isinstance(child, ast.ClassDef):
                 info = ClassInfo(child.name, child, file, f"{file.module}.{child.name}" if file.module else child.name)
                 file.classes.append(info)

@@ -4,7 +4,7 @@ import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from migrate.source.text import Source
+from migrate.source.text import Source, children
 
 BUILTINS = frozenset(dir(builtins))
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -157,7 +157,7 @@ class Names:
                 self._children(node, scope)
 
     def _children(self, node: ast.AST, scope: Scope) -> None:
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             self._visit(child, scope)
 
     def _value(self, name: ast.Name) -> ast.expr | None:

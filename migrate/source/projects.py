@@ -12,7 +12,7 @@ from migrate.libraries import Boundary, Library
 from migrate.source.free import own_names
 from migrate.source.installed import folder_of
 from migrate.source.modules import MODULE_BASES
-from migrate.source.text import Source, SourceError, walk
+from migrate.source.text import Source, SourceError, children, walk
 from migrate.source.text import read as read_text
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -285,9 +285,10 @@ class Reach:
                     self.need(module, bound)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier() and node.value in module.binders and module.whole:
                 self._use(module, node.value)
-        for attribute in _attributes(s):
+        nodes = walk(s)
+        for attribute in _attributes(nodes):
             self._attribute(module, attribute)
-        for wanted in sorted(_reflected(s) - self.reflected):
+        for wanted in sorted(_reflected(nodes) - self.reflected):
             self.reflected.add(wanted)
             for other in [m for m in self.modules.values() if m.needed and wanted in m.binders]:
                 self.need(other, wanted)
@@ -390,7 +391,7 @@ def _walk(statements: list[ast.stmt]) -> Iterator[ast.AST]:
             stack += [node.test, *node.orelse]
             continue
         yield node
-        stack.extend(ast.iter_child_nodes(node))
+        stack += children(node)
 
 
 def _is_globals(node: ast.expr) -> bool:
@@ -401,9 +402,9 @@ def _is_type_checking(test: ast.expr) -> bool:
     return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING" or isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
 
 
-def _attributes(s: ast.stmt) -> Iterator[ast.Attribute]:
-    """The outermost attribute chains of a statement."""
-    found = [n for n in walk(s) if isinstance(n, ast.Attribute)]
+def _attributes(nodes: list[ast.AST]) -> Iterator[ast.Attribute]:
+    """The outermost attribute chains of a statement, given by its nodes."""
+    found = [n for n in nodes if isinstance(n, ast.Attribute)]
     inner = {id(n.value) for n in found}
     return (n for n in found if id(n) not in inner)
 
@@ -451,9 +452,8 @@ def _touches(s: ast.stmt) -> Iterator[str]:
             yield at.id
 
 
-def _reflected(s: ast.stmt) -> set[str]:
-    """Names that a statement looks up in whatever module `sys.modules[...]` gives it: `module.default_config`."""
-    nodes = walk(s)
+def _reflected(nodes: list[ast.AST]) -> set[str]:
+    """Names that a statement, given by its nodes, looks up in whatever module `sys.modules[...]` gives it: `module.default_config`."""
     held = {
         t.id for n in nodes if isinstance(n, ast.Assign) and isinstance(n.value, ast.Subscript) and isinstance(n.value.value, ast.Attribute) and n.value.value.attr == "modules"
         and isinstance(n.value.value.value, ast.Name) and n.value.value.value.id == "sys" for t in n.targets if isinstance(t, ast.Name)
