@@ -12,6 +12,10 @@ from migrate.weights import flax as weights
 from migrate.weights.load import load_state_dict
 
 
+class _OtherGraph(Exception):
+    """A run made or removed parts of the model: `nnx.jit` keeps that, and copies all weights for it."""
+
+
 class FlaxModel:
     """A live `nnx.Module`, or a plain function."""
 
@@ -21,12 +25,30 @@ class FlaxModel:
         self.mode = "eval"
 
     def load(self, state: dict[str, Any]) -> Any:
-        """Loads a state dict."""
+        """Loads a state dict. Values that are about to be replaced go first: a model need not be in memory twice."""
+        for leaf in weights.leaves(self.model) if self.is_module else ():
+            value = leaf.variable.get_value()
+            if isinstance(value, jax.Array) and any(n in state for n in leaf.names):
+                leaf.variable.set_value(jax.ShapeDtypeStruct(value.shape, value.dtype))
         return load_state_dict(self.model, state)
 
     def variables(self) -> list[tuple[str, tuple[str, ...], Any]]:
         """Path, PyTorch's names and value of each leaf that a state dict fills."""
         return [(v.path, tuple(v.names), v.variable.get_value()) for v in weights.leaves(self.model)] if self.is_module else []
+
+    def kept(self) -> dict[str, Any]:
+        """The values of all leaves; arrays of JAX never change, so that nothing is copied."""
+        return {v.path: v.variable.get_value() for v in weights.leaves(self.model)} if self.is_module else {}
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """Brings back what `kept` gave."""
+        for leaf in weights.leaves(self.model) if self.is_module else ():
+            if leaf.path in kept:
+                leaf.variable.set_value(kept[leaf.path])
+
+    def placed(self, state: Any) -> dict[tuple[str, ...], Callable[[], Any]]:
+        """For the names of each leaf that `state` has a tensor for, what gives the tensor in the model's own layout."""
+        return {tuple(leaf.names): read for leaf, read in weights.placed(self.model, state)} if self.is_module else {}
 
     def set_training(self, training: bool) -> None:
         """Train or eval mode."""
@@ -54,8 +76,36 @@ class FlaxModel:
         if not self.is_module:
             plain = jax.jit(lambda arrays: body(self.model, arrays))
             return lambda arrays: plain(arrays)
-        compiled = nnx.jit(body)
-        return lambda arrays: compiled(self.model, arrays)
+        graph, _ = nnx.split(self.model)
+        changed: list[int] = []
+
+        def pure(state: Any, arrays: Any) -> Any:
+            model = nnx.merge(graph, state, copy=True)
+            out = body(model, arrays)
+            graph_after, after = nnx.split(model)
+            if graph_after != graph:
+                raise _OtherGraph
+            pairs = list(zip(jax.tree.leaves(state), jax.tree.leaves(after), strict=True))
+            changed[:] = [i for i, (a, b) in enumerate(pairs) if a is not b]
+            return out, [pairs[i][1] for i in changed]
+
+        compiled = jax.jit(pure)
+        general = nnx.jit(body)
+
+        def run(arrays: Any) -> list[Any]:
+            state = nnx.state(self.model)
+            try:
+                out, new = compiled(state, arrays)
+            except _OtherGraph:
+                return general(self.model, arrays)  # type: ignore[no-any-return]
+            if changed:
+                flat, tree = jax.tree.flatten(state)
+                for i, value in zip(changed, new, strict=True):
+                    flat[i] = value
+                nnx.update(self.model, jax.tree.unflatten(tree, flat))
+            return out  # type: ignore[no-any-return]
+
+        return run
 
     def functional(self, body: Callable[[Any, Any], Any]) -> tuple[Callable[[Any, Any], Any], Any]:
         """`body(model, arrays)` as a function of the weights and arrays, and the weights."""

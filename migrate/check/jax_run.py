@@ -112,12 +112,15 @@ class Runner:
 
             def flat(model: Any, given: Any) -> list[Any]:
                 found, info["rebuild"] = split(body(model, rebuild(given)))
-                return found
+                once = {id(a): a for a in found}  # what one submodule gives is what the next is given
+                place = {i: n for n, i in enumerate(once)}
+                info["places"] = [place[id(a)] for a in found]
+                return list(once.values())
 
             self._compiled[key] = (self.model.traced(flat), info)
         call, info = self._compiled[key]
         given = call(arrays)
-        return info["rebuild"](given)
+        return info["rebuild"]([given[i] for i in info["places"]])
 
 
 def split(value: Any) -> tuple[list[Any], Callable[[Any], Any]]:

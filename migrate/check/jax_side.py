@@ -115,6 +115,7 @@ def compare(run: Run, model: Any, content: dict[str, Any], folder: Path) -> None
     from migrate.check.tpu_stage import compiles
 
     tasks = Tasks(adapt(model, run.job["target"]), content, folder, run.result)
+    tasks.recalls = bool(run.job.get("drift") or run.job.get("pictures"))
     run.stage("loads", tasks.loads)
     run.stage("shapes", tasks.shapes)
     before = run.failed

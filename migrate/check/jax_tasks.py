@@ -12,7 +12,7 @@ from migrate.check.compare import FACTOR, Difference, difference, kind
 from migrate.check.draws import Draws, same_draws
 from migrate.check.jax_draws import shared
 from migrate.check.jax_run import Outcome, Runner
-from migrate.check.lazy import Lazy, parts
+from migrate.check.lazy import Lazy
 from migrate.check.stages import Skipped, StageError
 from migrate.check.store import Reader
 from migrate.check.tree import Tree
@@ -31,6 +31,8 @@ class Tasks:
         self.state = Lazy(content["state"], self.array)
         self.runner = Runner(model)
         self.outcomes: dict[str, Outcome] = {}
+        self.kept: dict[str, Any] = {}
+        self.recalls = False  # whether what was seen of the submodules is asked for again, after they were compared
 
     # --- stages ---
 
@@ -47,6 +49,7 @@ class Tasks:
         ]
         if wrong:
             raise StageError("; ".join(wrong))
+        self.kept = self.model.kept()
         return f"{len(loaded.loaded)} tensors"
 
     def shapes(self) -> str | None:
@@ -59,6 +62,8 @@ class Tasks:
             for (path, value), want in zip(outcome.outputs, run["outputs"], strict=True):
                 if reason := _unlike(value, want):
                     raise StageError(f"on {run['name']} inputs: {_at(path)}{reason}")
+            if run is not self.content["runs"][0]:
+                outcome.seen = []  # it is the submodules of the first run that are compared
         return None
 
     def forward(self) -> str | None:
@@ -66,8 +71,6 @@ class Tasks:
         problems, worst, skipped = [], 0.0, []
         for run in self.content["runs"]:
             outcome = self.outcomes[run["name"]]
-            if run is not self.content["runs"][0]:
-                outcome.seen = []  # it is the submodules of the first run that are compared
             try:
                 same_draws(run["draws"], outcome.log)
             except Skipped as e:
@@ -89,7 +92,11 @@ class Tasks:
         """Each submodule in the run, then alone on scaled inputs; the first that differs."""
         run = self.content["runs"][0]
         tree = Tree(self, run["events"])
-        message = tree.judge(self.outcomes[run["name"]].seen, self.result)
+        outcome = self.outcomes[run["name"]]
+        seen = list(outcome.seen)
+        if not self.recalls:
+            outcome.seen = []
+        message = tree.judge(seen, self.result)
         if self.content.get("probes"):
             message = tree.probe(self.content["probes"], self.result) or message
         if message:
@@ -188,25 +195,19 @@ class Tasks:
 
     def reload(self) -> None:
         """The original's weights, as at first."""
-        if self.state:
-            self.model.load(self.state)
+        self.model.restore(self.kept)
 
     def variables(self) -> dict[str, tuple[Any, Any]]:
         """PyTorch's names and value of each leaf, by path."""
         return {path: (names, value) for path, names, value in self.model.variables()}
 
     def expected(self, read: Any, entries: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-        """Path, names and value of what `read` gives while the arrays of `entries` are loaded in place of the state: the loader puts them
-        into the model's own layout. Of large models a part at a time."""
-        if not self.state:
-            yield from ((path, names, value) for path, (names, value) in read().items())
-            return
-        for part in parts(read(), entries):
-            chosen = self.state.where(part) if part else self.state
-            self.model.load(chosen.with_(entries))
-            found = {path: pair for path, pair in read().items() if not part or set(pair[0]) & part}
-            self.model.load(chosen)
-            yield from ((path, names, value) for path, (names, value) in found.items())
+        """Path, names and value of what `read` gives, with the arrays of `entries` in the model's own layout as values: None where there is
+        none."""
+        placed = self.model.placed(Lazy(entries, self.array))
+        for path, (names, _) in read().items():
+            array = placed.get(tuple(names))
+            yield path, names, array and array()
 
     def _gradient(self, name: str, d: Difference, leaf: dict[str, Any]) -> list[str]:
         self.result["compared"] += 1

@@ -29,6 +29,20 @@ class KerasModel:
         """Path, PyTorch's names and value of each leaf that a state dict fills."""
         return [(v.path, tuple(v.names), np.asarray(v.variable.value)) for v in weights.leaves(self.model)] if self.is_module else []
 
+    def kept(self) -> dict[str, Any]:
+        """The values of all leaves; arrays of JAX never change, so that nothing is copied."""
+        return {v.path: v.variable.value for v in weights.leaves(self.model)} if self.is_module else {}
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """Brings back what `kept` gave."""
+        for leaf in weights.leaves(self.model) if self.is_module else ():
+            if leaf.path in kept:
+                leaf.variable.assign(kept[leaf.path])
+
+    def placed(self, state: Any) -> dict[tuple[str, ...], Callable[[], Any]]:
+        """For the names of each leaf that `state` has a tensor for, what gives the tensor in the model's own layout."""
+        return {tuple(leaf.names): read for leaf, read in weights.placed(self.model, state)} if self.is_module else {}
+
     def set_training(self, training: bool) -> None:
         """Train or eval mode."""
         self.mode = "train" if training else "eval"

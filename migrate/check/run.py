@@ -1,6 +1,7 @@
 """`check`: runs the original and the converted model, each in a process of its own, and says whether they agree."""
 
 import ast
+import os
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
@@ -17,6 +18,7 @@ JAX = "migrate.check.jax_side"
 TARGETS = ("flax", "keras")
 # What no stage can do without.
 NEEDED = ("parses", "imports", "builds", "loads", "shapes")
+QUICK = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 FAST = (*NEEDED, "forward", "submodules")
 
 
@@ -92,7 +94,7 @@ def check(
             "pictures": pictures,
         }
         try:
-            result = run(JAX, job, limits, _environment())
+            result = run(JAX, job, limits, _environment(asked))
         except ChildError as e:
             return _died(str(e), out, content, time.perf_counter() - start, target)
     return from_result(result, content, time.perf_counter() - start, target, asked)
@@ -155,11 +157,13 @@ def _expression(text: str) -> None:
         raise CheckError(f"`{text}` is no Python expression: {e.msg}") from None
 
 
-def _environment() -> dict[str, str]:
-    """The JAX side runs on the CPU unless the user says otherwise."""
-    import os
-
-    return {"JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu"), "KERAS_BACKEND": "jax", "TF_CPP_MIN_LOG_LEVEL": "3"}
+def _environment(stages: Sequence[str]) -> dict[str, str]:
+    """The JAX side runs on the CPU unless the user says otherwise; what runs a few times only is compiled quickly."""
+    found = {"JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu"), "KERAS_BACKEND": "jax", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    given = os.environ.get("XLA_FLAGS", "")
+    if found["JAX_PLATFORMS"] == "cpu" and "tpu" not in stages and "xla_backend_optimization_level" not in given:
+        found["XLA_FLAGS"] = f"{given} {QUICK}".strip()
+    return found
 
 
 def _died(how: str, out: Path, content: dict[str, Any], seconds: float, target: str) -> Verdict:

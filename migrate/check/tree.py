@@ -1,11 +1,15 @@
 """Submodule by submodule: what the converted model's modules were given and gave, against the original's."""
 
+from collections.abc import Iterator
 from typing import Any
 
+from migrate.check import leaves
 from migrate.check.jax_record import Seen
+from migrate.check.lazy import Lazy
 from migrate.check.load import class_place
 
 Key = tuple[str, str, int]
+PART = 64 << 20  # bytes of inputs that submodules are run on alone at a time
 
 
 class Tree:
@@ -39,8 +43,9 @@ class Tree:
 
     def judge(self, seen: list[Seen], result: dict[str, Any]) -> str:
         """Fills the rows; returns what to say of the first place that differs, "" where none does."""
-        for at, name, call, got in seen:
-            self._compare(at, name, call, got)
+        seen.reverse()
+        while seen:  # what was compared is not kept
+            self._compare(*seen.pop())
         rows: dict[str, dict[str, Any]] = {}
         for e in self.events:
             if e["at"] == "exit":
@@ -98,10 +103,9 @@ class Tree:
         for scale, group in _by_scale(probes["runs"]).items():
             override = probes["override"].get(str(scale), {})
             if override:
-                self.tasks.model.load(self.tasks.state.with_(override))
+                self.tasks.model.load(Lazy(override, self.tasks.array))
             group = [p for p in group if p["module"] in rows and rows[p["module"]]["verdict"] == "same"]
-            given = [(p["module"], self.tasks.decode(p["arguments"], scale)) for p in group]
-            for p, got in zip(group, self.tasks.runner.alone(given), strict=True):
+            for p, got in zip(group, self._alone(group, scale), strict=True):
                 row = rows[p["module"]]
                 units, error, reason = self._judged(got, p["outputs"])
                 row["probe"] = max(row["probe"] or 0.0, units)
@@ -109,13 +113,24 @@ class Tree:
                     what = f"alone, on inputs times {scale:g}: {reason}"
                     row |= {"verdict": "differs", "reason": what, "error": max(row["error"], error)}
             if override:
-                self.tasks.model.load(self.tasks.state)
+                self.tasks.reload()
         if not result["first"]:
             for row in result["rows"]:  # children end before their parents
                 if row["verdict"] == "differs":
                     message = self._first(result, row["module"], f"`{row['module'] or 'the model itself'}` differs: {row['reason']}")
                     break
         return message
+
+    def _alone(self, group: list[dict[str, Any]], scale: float) -> Iterator[Any]:
+        """What each submodule gives, a part of them at a time where their inputs are large."""
+        given: list[tuple[str, Any]] = []
+        size = 0
+        for i, p in enumerate(group):
+            given.append((p["module"], self.tasks.decode(p["arguments"], scale)))
+            size += sum(getattr(v, "nbytes", 0) for _, v in leaves.walk(given[-1][1]))
+            if size > PART or i == len(group) - 1:
+                yield from self.tasks.runner.alone(given)
+                given, size = [], 0
 
     def _judged(self, got: list[tuple[str, Any]] | str, wanted: list[dict[str, Any]]) -> tuple[float, float, str]:
         if isinstance(got, str):

@@ -4,17 +4,16 @@ The model tells all that is needed. Native layers are known by class, through th
 `torch_state = {PyTorch's name: (attribute, axes that transpose PyTorch's tensor to it)}`, None for a name without a place.
 `torch_names` on any module of the tree says which names, relative to that module, are names of the same leaf.
 """
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from flax import nnx
 
 from migrate.tables import FOLDER, read, state_axes
-from migrate.weights.loaded import Loaded, apply_aliases, cast, fit
+from migrate.weights.loaded import Loaded, apply_aliases, cast, fit, same
 
 Axes = tuple[int, ...] | None
 State = Mapping[str, tuple[str, Axes] | None]
@@ -52,7 +51,7 @@ def load_state_dict(model: nnx.Module, state_dict: Mapping[str, Any], *, keep_dt
     for leaf in tree.leaves.values():
         found = [n for n in leaf.names if n in state_dict and n not in used]
         if found:
-            values.append((leaf, _value(leaf, found, state_dict, keep_dtype)))
+            values.append((leaf, jnp.asarray(_value(leaf, found, state_dict, keep_dtype))))
         elif leaf.variable.get_metadata().get("persistent", True):
             missing.append(leaf.names[0])
         used.update(found)
@@ -70,17 +69,20 @@ def leaves(model: nnx.Module) -> list[Leaf]:
     return list(tree.leaves.values())
 
 
-def _value(leaf: Leaf, names: list[str], state_dict: Mapping[str, Any], keep_dtype: bool) -> jax.Array:
+def placed(model: nnx.Module, state_dict: Mapping[str, Any]) -> Iterator[tuple[Leaf, Callable[[], Any]]]:
+    """Each leaf that `state_dict` has a tensor for, and what gives that tensor as the leaf would have it."""
+    for leaf in leaves(model):
+        if found := [n for n in leaf.names if n in state_dict]:
+            yield leaf, partial(_value, leaf, found, state_dict, True)
+
+
+def _value(leaf: Leaf, names: list[str], state_dict: Mapping[str, Any], keep_dtype: bool) -> Any:
     old = leaf.variable.get_value()
     arrays = [fit(n, leaf.path, state_dict[n], leaf.layouts.get(n, leaf.axes), jnp.shape(old)) for n in names]
     for name, other in zip(names[1:], arrays[1:], strict=True):
-        if not _same(arrays[0], other):
+        if not same(arrays[0], other):
             raise ValueError(f"`{leaf.path}` is one leaf, but `{names[0]}` and `{name}` of the state dict differ")
-    return jnp.asarray(cast(names[0], arrays[0], jnp.asarray(old).dtype) if keep_dtype else arrays[0])
-
-
-def _same(a: Any, b: Any) -> bool:
-    return bool(((a == b) | ((a != a) & (b != b))).all())
+    return cast(names[0], arrays[0], getattr(old, "dtype", None) or jnp.asarray(old).dtype) if keep_dtype else arrays[0]
 
 
 # --- the walk ---

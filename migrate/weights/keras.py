@@ -4,15 +4,15 @@ Modules and support layers are walked by attribute: their variables have PyTorch
 name: (attribute, axes that transpose PyTorch's tensor to it)}, None for a name without a place. Layers of Keras are known by class.
 `torch_names` on any module of the tree says which names, relative to that module, are names of the same leaf.
 """
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import keras
 import numpy as np
 
-from migrate.weights.loaded import Loaded, apply_aliases, cast, fit, to_numpy
+from migrate.weights.loaded import Loaded, apply_aliases, cast, fit, same, to_numpy
 
 Axes = tuple[int, ...] | None
 State = Mapping[str, tuple[str, Axes] | None]
@@ -80,7 +80,8 @@ def load_state_dict(model: keras.Layer, state_dict: Mapping[str, Any], *, keep_d
         found = [n for n in leaf.names if n in state_dict and n not in used]
         if not found and getattr(leaf.variable, "persistent", True):
             missing.append(leaf.names[0])
-        _fill(leaf, found, state_dict)
+        if found:
+            leaf.variable.assign(_value(leaf, found, state_dict))
         used.update(found)
     known = used | tree.ignored
     return Loaded(tuple(n for n in state_dict if n in known), tuple(missing), tuple(n for n in state_dict if n not in known))
@@ -94,14 +95,19 @@ def leaves(model: keras.Layer) -> list[Leaf]:
     return list(tree.leaves.values())
 
 
-def _fill(leaf: Leaf, names: list[str], state_dict: Mapping[str, Any]) -> None:
-    if not names:
-        return
+def placed(model: keras.Layer, state_dict: Mapping[str, Any]) -> Iterator[tuple[Leaf, Callable[[], Any]]]:
+    """Each leaf that `state_dict` has a tensor for, and what gives that tensor as the leaf would have it."""
+    for leaf in leaves(model):
+        if found := [n for n in leaf.names if n in state_dict]:
+            yield leaf, partial(_value, leaf, found, state_dict)
+
+
+def _value(leaf: Leaf, names: list[str], state_dict: Mapping[str, Any]) -> Any:
     arrays = [fit(n, leaf.path, state_dict[n], leaf.axes, tuple(leaf.variable.shape)) for n in names]
     for name, other in zip(names[1:], arrays[1:], strict=True):
-        if not np.array_equal(arrays[0], other, equal_nan=other.dtype.kind in "fc"):
+        if not same(arrays[0], other):
             raise ValueError(f"`{leaf.path}` is one leaf, but `{names[0]}` and `{name}` of the state dict differ")
-    leaf.variable.assign(cast(names[0], arrays[0], np.asarray(leaf.variable.value).dtype))
+    return cast(names[0], arrays[0], np.dtype(leaf.variable.value.dtype))
 
 
 # --- the walk ---
