@@ -20,9 +20,9 @@ from migrate.check.jax_draws import shared
 from migrate.check.load import UserError, evaluate
 from migrate.check.perturb import perturb
 from migrate.check.store import Reader, Writer
+from migrate.check.torch_gradients import gradients, unseen
 from migrate.check.torch_mode import mode
 from migrate.check.torch_sides import Sides
-from migrate.check.torch_tasks import gradients, unseen
 
 # --- inputs ---
 

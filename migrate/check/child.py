@@ -30,14 +30,23 @@ class ChildError(Exception):
 
 def run(module: str, job: dict[str, Any], limits: Limits, environment: dict[str, str]) -> dict[str, Any]:
     """Runs `python -m module JOB.json` and returns the `result.json` that it leaves in the job's `out` folder. Raises ChildError."""
-    out = Path(job["out"])
-    result = out / "result.json"
-    result.unlink(missing_ok=True)
-    with tempfile.TemporaryDirectory(prefix="migrate-") as folder:
-        job_file, log = Path(folder, "job.json"), Path(folder, "log")
+    with Child(module, job, limits, environment) as child:
+        return child.result()
+
+
+class Child:
+    """A module that runs in a process of its own from here on; it ends with the block."""
+
+    def __init__(self, module: str, job: dict[str, Any], limits: Limits, environment: dict[str, str]) -> None:
+        self.module = module
+        self.limits = limits
+        self._result = Path(job["out"]) / "result.json"
+        self._result.unlink(missing_ok=True)
+        self._folder = tempfile.TemporaryDirectory(prefix="migrate-")
+        job_file, self._log = Path(self._folder.name, "job.json"), Path(self._folder.name, "log")
         job_file.write_text(json.dumps(job))
-        with log.open("wb") as sink:
-            process = subprocess.Popen(
+        with self._log.open("wb") as sink:
+            self._process = subprocess.Popen(
                 [sys.executable, "-m", module, str(job_file)],
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
@@ -45,17 +54,27 @@ def run(module: str, job: dict[str, Any], limits: Limits, environment: dict[str,
                 start_new_session=True,
                 env={**os.environ, **environment, "PYTHONDONTWRITEBYTECODE": "1", "MIGRATE_MEMORY": str(int(limits.memory_gib * GIB))},
             )
-            try:
-                code = process.wait(limits.seconds)
-            except subprocess.TimeoutExpired:
-                raise ChildError(f"ran longer than {limits.seconds:g} s") from None
-            finally:
-                _end(process)
-        if not result.exists():
-            raise ChildError(_death(code, log.read_text(errors="replace")))
-    content = json.loads(result.read_text())
-    assert isinstance(content, dict)
-    return content
+
+    def __enter__(self) -> "Child":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _end(self._process)
+        self._folder.cleanup()
+
+    def result(self) -> dict[str, Any]:
+        """What it leaves, within the time limit from now on. Raises ChildError."""
+        try:
+            code = self._process.wait(self.limits.seconds)
+        except subprocess.TimeoutExpired:
+            raise ChildError(f"ran longer than {self.limits.seconds:g} s") from None
+        finally:
+            _end(self._process)
+        if not self._result.exists():
+            raise ChildError(_death(code, self._log.read_text(errors="replace")))
+        content = json.loads(self._result.read_text())
+        assert isinstance(content, dict)
+        return content
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

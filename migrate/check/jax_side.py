@@ -28,6 +28,7 @@ class Run:
         self.folders = [self.path.resolve().parent, *(Path(r).resolve() for r in job["roots"])]
         self.stages: list[dict[str, Any]] = []
         self.failed = False
+        self.oracle: Any = None
         self.result: dict[str, Any] = {
             "stages": self.stages,
             "rows": [],
@@ -46,7 +47,7 @@ class Run:
             return
         (self.out / "progress").write_text(name)
         entry: dict[str, Any] = {"name": name, "status": "passed", "message": ""}
-        start = time.perf_counter()
+        start = time.perf_counter() - getattr(self.oracle, "waited", 0.0)
         try:
             entry["message"] = task() or ""
         except Skipped as e:
@@ -57,7 +58,7 @@ class Run:
             file, line = locate(e, self.folders)
             entry |= {"status": "failed", "message": describe(e), "file": file, "line": line, "source": source_line(file, line)}
         self.failed = self.failed or entry["status"] == "failed"
-        self.stages.append(entry | {"seconds": round(time.perf_counter() - start, 3)})
+        self.stages.append(entry | {"seconds": round(time.perf_counter() - getattr(self.oracle, "waited", 0.0) - start, 3)})
 
 
 def parses(path: Path) -> None:
@@ -98,7 +99,7 @@ def check(job: dict[str, Any]) -> dict[str, Any]:
     run.stage("parses", lambda: parses(run.path))
     import_frameworks(target)
     limit_memory()
-    live["oracle"] = oracle.read(Path(job["oracle"]))
+    run.oracle = live["oracle"] = oracle.Following(Path(job["oracle"])) if job.get("follow") else oracle.read(Path(job["oracle"]))
     run.stage("imports", imports)
     run.stage("builds", builds)
     if not run.failed:

@@ -17,7 +17,7 @@ import torch
 
 from migrate.check import leaves
 from migrate.check.spool import to_numpy
-from migrate.check.torch_sides import PIECE, Sides, near_one
+from migrate.check.torch_sides import PIECE, Sides, near_one, shift
 
 REACH = 16.0  # half units in the last place: what the rounding of weights, inputs and all that is computed of them comes to
 PARTS = 4.0  # a jump found counts as so many roundings, since several are found at once
@@ -28,28 +28,29 @@ def widen(sides: Sides, task: Any, values: Any, exact: Any, tensors: Callable[[A
     model has many of all kinds, and runs less often."""
     middle = tensors(exact)
     for seed in range(1 if large else 2):
-        ways = [tensors(sides.only("f64", partial(_off, task, seed, sign * REACH), values)[0]) for sign in (1.0, -1.0)]
-        again = middle if large else tensors(sides.only("f32", partial(_off, task, seed, 2.0), values)[0])
+        ways = [tensors(sides.only("f64", partial(off, task, seed, sign * REACH), values)[0]) for sign in (1.0, -1.0)]
+        again = middle if large else tensors(sides.only("f32", partial(off, task, seed, 2.0), values)[0])
         for leaf, here, up, down, other in zip(found, middle, *ways, again, strict=True):
             if leaf is not None:
-                leaf["own"] = max(leaf["own"], _largest(here, up, down) / PARTS, _largest(here, other))
+                leaf["own"] = max(leaf["own"], largest(here, up, down) / PARTS, largest(here, other))
 
 
-def _off(task: Any, seed: int, size: float, model: Any, given: Any) -> Any:
+def off(task: Any, seed: int, size: float, model: Any, given: Any) -> Any:
     """`task` with weights, buffers and inputs off by up to so many half units."""
     generator = np.random.default_rng(seed)
-
-    def shifted(v: Any) -> Any:
-        return near_one(v.shape, generator, size).to(v.dtype)
 
     with torch.no_grad():
         for value in [*model.parameters(), *model.buffers()]:
             if value.is_floating_point():
-                value.mul_(shifted(value))
-    return task(model, leaves.rebuild(given, lambda v: v * shifted(v) if isinstance(v, torch.Tensor) and v.is_floating_point() else v))
+                shift(value, generator, size)
+
+    def shifted(v: Any) -> Any:
+        return v * near_one(v.shape, generator, size).to(v.dtype) if isinstance(v, torch.Tensor) and v.is_floating_point() else v
+
+    return task(model, leaves.rebuild(given, shifted))
 
 
-def _largest(middle: Any, *others: Any) -> float:
+def largest(middle: Any, *others: Any) -> float:
     """The largest difference between the others and their middle, summed up with its sign: what is smooth cancels."""
     here, *there = [to_numpy(v) for v in (middle, *others)]
     if here.dtype.kind != "f" or any(a.dtype.kind != "f" or a.shape != here.shape for a in there):

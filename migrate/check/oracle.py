@@ -19,7 +19,9 @@ A leaf is `path`, `key` (float64 rounded to float32), `dtype` and `shape` of the
 float32), `undecided` (mask).
 """
 
+import contextlib
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,60 @@ class OracleError(ValueError):
 
 def write(folder: Path, content: dict[str, Any]) -> None:
     """Writes the JSON; the arrays are there already."""
-    (folder / "oracle.json").write_text(json.dumps(content), encoding="utf-8")
+    made = folder / "oracle.json.new"
+    made.write_text(json.dumps(content), encoding="utf-8")
+    made.replace(folder / "oracle.json")
+    (folder / PART).unlink(missing_ok=True)
+
+
+PART = "so-far.json"
+
+
+def publish(folder: Path, content: dict[str, Any]) -> None:
+    """What there is of an oracle that is being made, for a reader that follows."""
+    made = folder / f"{PART}.new"
+    made.write_text(json.dumps(content), encoding="utf-8")
+    made.replace(folder / PART)
+
+
+class Following(dict[str, Any]):
+    """An oracle that is being made: a key that is not there yet is waited for, until the oracle is whole. Whoever made it says so if it
+    never will be, and ends the process that waits."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(files={})
+        self.folder = folder
+        self.whole = False
+        self.waited = 0.0
+        self._seen: Any = None
+
+    def __missing__(self, key: str) -> Any:
+        start = time.perf_counter()
+        while not self.whole and key not in self:
+            time.sleep(0.02)
+            self._look()
+        self.waited += time.perf_counter() - start
+        if key not in self:
+            raise KeyError(key)
+        return self[key]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value, once it is there, or the default, once it is known to be missing."""
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+    def _look(self) -> None:
+        self.whole = (self.folder / "oracle.json").exists()
+        path = self.folder / ("oracle.json" if self.whole else PART)
+        with contextlib.suppress(FileNotFoundError):
+            state = path.stat()
+            if (state.st_ino, state.st_mtime_ns) != self._seen:
+                self._seen = (state.st_ino, state.st_mtime_ns)
+                found = json.loads(path.read_text(encoding="utf-8"))
+                self["files"].update(found.pop("files", {}))
+                self.update(found)
 
 
 def read(folder: Path) -> dict[str, Any]:

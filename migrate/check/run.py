@@ -1,6 +1,7 @@
 """`check`: runs the original and the converted model, each in a process of its own, and says whether they agree."""
 
 import ast
+import contextlib
 import os
 import tempfile
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.check import oracle as oracles
-from migrate.check.child import DEFAULT, ChildError, Limits, run
+from migrate.check.child import DEFAULT, Child, ChildError, Limits
 from migrate.check.spec import parse
 from migrate.check.verdict import STAGES, USUAL, Stage, Verdict, from_result
 
@@ -64,28 +65,20 @@ def check(
     if converted is None:
         raise CheckError("which converted file?")
     there = _file(converted)
-    with tempfile.TemporaryDirectory(prefix="migrate-check-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="migrate-check-") as scratch, contextlib.ExitStack() as children:
         out = Path(scratch)
+        folder = out / "oracle" if oracle is None else Path(oracle)
+        recorder: Child | None = None
+        content: dict[str, Any] = {}
         if oracle is None:
-            folder = out / "oracle"
-            try:
-                content = make_oracle(original, folder, model=model, inputs=inputs, roots=roots, stages=asked, limits=limits)
-            except ChildError as e:
-                return Verdict(
-                    False,
-                    "",
-                    f"the original {e}",
-                    (Stage("original", "failed", str(e)),),
-                    target=target,
-                    seconds=time.perf_counter() - start,
-                )
+            recorder = children.enter_context(_recorder(original, folder, model, inputs, roots, asked, limits))
         else:
-            folder = Path(oracle)
             content = oracles.read(folder)
         job = {
             "converted": str(there),
             "roots": [str(r) for r in converted_roots],
             "oracle": str(folder),
+            "follow": oracle is None,  # both run at the same time, and what is not there yet is waited for
             "out": str(out),
             "model": converted_model,
             "target": target,
@@ -93,8 +86,14 @@ def check(
             "drift": drift,
             "pictures": pictures,
         }
+        child = children.enter_context(Child(JAX, job, limits, _environment(asked)))
         try:
-            result = run(JAX, job, limits, _environment(asked))
+            content = content if recorder is None else _recorded(recorder, folder)
+        except ChildError as e:
+            said, seconds = f"the original {e}", time.perf_counter() - start
+            return Verdict(False, "", said, (Stage("original", "failed", str(e)),), target=target, seconds=seconds)
+        try:
+            result = child.result()
         except ChildError as e:
             return _died(str(e), out, content, time.perf_counter() - start, target)
     return from_result(result, content, time.perf_counter() - start, target, asked)
@@ -111,6 +110,21 @@ def make_oracle(
     limits: Limits = DEFAULT,
 ) -> dict[str, Any]:
     """Runs the original and writes the oracle folder. Raises CheckError, or ChildError where the process dies."""
+    folder = Path(folder)
+    with _recorder(original, folder, model, inputs, roots, stages, limits) as child:
+        return _recorded(child, folder)
+
+
+def _recorder(
+    original: str | Path | None,
+    folder: Path,
+    model: str | None,
+    inputs: Sequence[str],
+    roots: Iterable[str | Path],
+    stages: Iterable[str],
+    limits: Limits,
+) -> Child:
+    """The process of the original, started."""
     if original is None:
         raise CheckError("which original file?")
     path = _file(original)
@@ -118,7 +132,6 @@ def make_oracle(
         parse(text)
     if model is not None:
         _expression(model)
-    folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     job = {
         "original": str(path),
@@ -128,7 +141,11 @@ def make_oracle(
         "out": str(folder),
         "stages": list(stages),
     }
-    outcome = run(TORCH, job, limits, {})
+    return Child(TORCH, job, limits, {})
+
+
+def _recorded(child: Child, folder: Path) -> dict[str, Any]:
+    outcome = child.result()
     (folder / "result.json").unlink()
     if not outcome["ok"]:
         hint = f"  [{outcome['source']}]" if outcome.get("source") else ""

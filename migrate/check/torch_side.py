@@ -5,7 +5,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,11 @@ from migrate.check.perturb import perturb
 from migrate.check.spec import Spec, array, parse
 from migrate.check.spool import dtype_name, to_numpy
 from migrate.check.store import Writer
+from migrate.check.torch_gradients import gradients, unseen
 from migrate.check.torch_record import recording
 from migrate.check.torch_sides import Sides, convert, record_all
 from migrate.check.torch_steps import stepped
-from migrate.check.torch_tasks import FunctionModule, gradients, probes, trained, unseen
+from migrate.check.torch_tasks import FunctionModule, probes, trained
 from migrate.check.trial import find_inputs
 
 FIND_MODEL = (("make", "make()"), ("get_model", "get_model()"))
@@ -217,7 +218,13 @@ def make(job: dict[str, Any], folder: Path) -> dict[str, Any]:
         raise UserError(f"`{job['model'] or 'make()'}` fails: {describe(e)}", file, line) from None
     specs = job["inputs"] or (searched(model) if own is None else [])
     about = {"source": str(path), "model": expression, "pair": pair, "shown": specs or [f"those of {expression}"]}
-    return about | of_model(model, lambda: build(module, expression)[0], example_inputs(specs, own), folder, job["stages"])
+    values = example_inputs(specs, own)
+    oracle.publish(folder, about)
+
+    def publish(content: dict[str, Any]) -> None:
+        oracle.publish(folder, about | content)
+
+    return about | of_model(model, lambda: build(module, expression)[0], values, folder, job["stages"], publish=publish)
 
 
 def searched(model: Any) -> list[str]:
@@ -229,8 +236,17 @@ def searched(model: Any) -> list[str]:
     return list(found)
 
 
-def of_model(model: Any, again: Any, values: Any, folder: Path, stages: Sequence[str], change: bool = True) -> dict[str, Any]:
-    """The oracle of a live model on `values` (args and kwargs). `again` builds another one; `change` allows to perturb the weights."""
+def of_model(
+    model: Any,
+    again: Any,
+    values: Any,
+    folder: Path,
+    stages: Sequence[str],
+    change: bool = True,
+    publish: Callable[[dict[str, Any]], None] = lambda content: None,
+) -> dict[str, Any]:
+    """The oracle of a live model on `values` (args and kwargs). `again` builds another one; `change` allows to perturb the weights. `publish`
+    gets what there is after each part."""
     writer = Writer(folder)
     maker = Oracle(model, again, values, writer, change)
     runs = []
@@ -253,15 +269,18 @@ def of_model(model: Any, again: Any, values: Any, folder: Path, stages: Sequence
         "state": maker.state(),
         "modules": maker.modules(),
     }
-    if "submodules" in stages:
-        content["probes"] = probes(maker.sides, runs[0]["events"], writer)
-    if "gradients" in stages:
-        content["gradients"] = gradients(maker.sides, values, writer)
+    rest: dict[str, tuple[str, Callable[[], Any]]] = {
+        "submodules": ("probes", lambda: probes(maker.sides, runs[0]["events"], writer)),
+        "gradients": ("gradients", lambda: gradients(maker.sides, values, writer)),
+        "train": ("train", lambda: trained(maker.sides, values, writer)),
+        "steps": ("steps", lambda: stepped(maker.sides, values, writer)),
+    }
+    for stage, (key, make_part) in rest.items():
+        writer.flush()
+        publish(content | {"files": writer.files})
+        content[key] = make_part() if stage in stages else None
+    if content["gradients"]:
         content["unseen"] = unseen(content["gradients"])
-    if "train" in stages:
-        content["train"] = trained(maker.sides, values, writer)
-    if "steps" in stages:
-        content["steps"] = stepped(maker.sides, values, writer)
     if maker.sides.failed:
         maker.notes.append(f"no float64 reference: {maker.sides.failed}")
     writer.flush()

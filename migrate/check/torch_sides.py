@@ -4,7 +4,9 @@ What the three give for the same inputs becomes a record: the float64 value, and
 """
 
 import copy
+import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,13 @@ HALF_ULP = 2.0**-24
 PIECE = 1 << 17  # values at a time: temporaries that stay in the cache
 Array = np.ndarray[Any, Any]
 SIDES = ("f32", "f64", "near")
+# Parameters; in a larger model only one of several submodules that are alike runs alone, and it is trained for one step.
+LARGE = 20_000_000
+
+
+def is_large(model: Any) -> bool:
+    """Whether a model is so large that what is repeated in it is looked at once."""
+    return bool(sum(p.numel() for p in model.parameters()) > LARGE)
 
 
 class Sides:
@@ -45,12 +54,12 @@ class Sides:
         except Exception as e:
             self.failed = f"{type(e).__name__}: {e}"
 
-    def each(self, task: Callable[[str, Any], Any], values: Any = None) -> tuple[dict[str, Any], list[Any]]:
-        """`task(model, values)` on each side, with the state as it was; what each gave, and the draws. A float64 side that fails
+    def each(self, task: Callable[[str, Any], Any], values: Any = None, among: Sequence[str] = SIDES) -> tuple[dict[str, Any], list[Any]]:
+        """`task(model, values)` on each side (of those `among`), with the state as it was; what each gave, and the draws. A float64 side that fails
         is left out."""
         results: dict[str, Any] = {}
         log: list[Any] = []
-        for side in list(self.models):
+        for side in [s for s in self.models if s in among]:
             try:
                 results[side], drawn = self.only(side, task, values)
             except Exception as e:
@@ -118,10 +127,7 @@ class Kept:
         value = (self.original or self).values[i]
         tensor.copy_(value if isinstance(value, torch.Tensor) else torch.from_numpy(value.read()))
         if self.side == "near" and tensor.is_floating_point():
-            generator = np.random.default_rng(7000 + i)
-            flat = tensor.detach().view(-1) if tensor.is_contiguous() else tensor.detach()
-            for part in flat.split(PIECE) if flat.ndim else [flat]:
-                part.mul_(near_one(part.shape, generator))
+            shift(tensor, np.random.default_rng(7000 + i))
 
 
 def _copy(model: Any, again: Callable[[], Any], state: dict[str, Any]) -> Any:
@@ -146,7 +152,25 @@ def _double(model: Any) -> Any:
 def near_one(shape: Any, generator: Any, size: float = 1.0) -> Any:
     """Factors that are off one by up to `size` half units in the last place of float32. From numpy: random numbers of PyTorch's are replaced
     while a model runs."""
-    return torch.from_numpy(np.asarray(1 + size * HALF_ULP * (2 * generator.random(tuple(shape)) - 1)))
+    count = math.prod(shape)
+    if count < PIECE // 2:
+        return torch.from_numpy(np.asarray(1 + size * HALF_ULP * (2 * generator.random(tuple(shape)) - 1)))
+    table = _table()  # of large tensors there are many pieces, and making numbers takes longer than all else
+    start = int(generator.integers(0, table.size // 2))
+    part = table[start : start + count] if count <= table.size // 2 else np.resize(table, count)
+    return torch.from_numpy((1 + size * HALF_ULP * part).reshape(tuple(shape)))
+
+
+@cache
+def _table() -> Array:
+    return 2 * np.random.default_rng(9).random(1 << 21) - 1
+
+
+def shift(tensor: Any, generator: Any, size: float = 1.0) -> None:
+    """Multiplies a tensor in place with numbers near one, a piece at a time."""
+    flat = tensor.detach().view(-1) if tensor.is_contiguous() else tensor.detach()
+    for part in flat.split(PIECE) if flat.ndim else [flat]:
+        part.mul_(near_one(part.shape, generator, size).to(part.dtype))
 
 
 def convert(side: str, values: Any) -> Any:
@@ -165,8 +189,9 @@ def convert(side: str, values: Any) -> Any:
     return leaves.rebuild(values, one)
 
 
-def record(path: str, sides: dict[str, Any], writer: Writer) -> dict[str, Any]:
-    """A leaf for the oracle: where its reference lies, its dtype and shape, and PyTorch's own error."""
+def record(path: str, sides: dict[str, Any], writer: Writer, alone: bool = False) -> dict[str, Any]:
+    """A leaf for the oracle: where its reference lies, its dtype and shape, and PyTorch's own error. `alone`: of a large model; no other
+    tensor equals it, and the run that is off by rounding is looked at elsewhere."""
     plain = to_numpy(sides["f32"])
     entry: dict[str, Any] = {"path": path, "dtype": dtype_name(sides["f32"]), "shape": list(plain.shape)}
     others = [
@@ -177,8 +202,8 @@ def record(path: str, sides: dict[str, Any], writer: Writer) -> dict[str, Any]:
         if undecided is not None and np.any(undecided):
             entry["undecided"] = writer.add(np.asarray(undecided))
         return entry | {"key": writer.add(plain), "own": 0.0}
-    reference, entry["own"], entry["largest"] = _reference(plain, others if len(others) == 2 else [])
-    return entry | {"key": writer.add(reference)}
+    reference, entry["own"], entry["largest"] = _reference(plain, others if len(others) == 2 or alone else [])
+    return entry | {"key": writer.add(reference, alone and plain.nbytes > PIECE)}
 
 
 def _reference(plain: Array, others: list[Array]) -> tuple[Array, float, float]:
@@ -192,9 +217,9 @@ def _reference(plain: Array, others: list[Array]) -> tuple[Array, float, float]:
         here, *there = [a[piece].astype(wide) for a in flat]
         reference = here
         if there:
-            exact, near = there
+            exact, *near = there
             both = np.isfinite(exact) & np.isfinite(here)
-            own = max(own, *(_furthest(m, exact, both) for m in (here, near)))
+            own = max(own, *(_furthest(m, exact, both) for m in (here, *near)))
             reference = np.where(both, exact, here)
         finite = np.abs(reference[np.isfinite(reference)])
         largest = max(largest, float(finite.max())) if finite.size else largest

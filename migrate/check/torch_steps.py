@@ -7,8 +7,8 @@ import torch
 from migrate.check import leaves
 from migrate.check.kinks import widen
 from migrate.check.store import Writer
-from migrate.check.torch_sides import Sides, record
-from migrate.check.torch_tasks import is_large, weighted
+from migrate.check.torch_gradients import weighted
+from migrate.check.torch_sides import Sides, is_large, record
 
 STEPS = 3
 CHANGE = 0.01  # of the size of all parameters together, in one step

@@ -1,30 +1,19 @@
-"""What else is recorded of the original: submodules on their own, gradients, a pass in train mode."""
+"""What else is recorded of the original: submodules on their own, a pass in train mode."""
 
-import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 
 from migrate.check import leaves
-from migrate.check.kinks import widen
-from migrate.check.oracle import cotangent
-from migrate.check.spool import dtype_name, to_numpy
+from migrate.check.spool import dtype_name
 from migrate.check.store import Reader, Writer
-from migrate.check.torch_sides import Sides, convert, record, record_all
+from migrate.check.torch_sides import Sides, convert, is_large, record, record_all
 
 # Small inputs show epsilons, large ones the tails and bounds of activations.
 SCALES = (0.01, 8.0)
 SKIPPED = ("Dropout", "Identity")
-# Parameters; in a larger model only one of several submodules that are alike runs alone, and it is trained for one step.
-LARGE = 20_000_000
-
-
-def is_large(model: Any) -> bool:
-    """Whether a model is so large that what is repeated in it is looked at once."""
-    return bool(sum(p.numel() for p in model.parameters()) > LARGE)
 
 
 class FunctionModule(torch.nn.Module):  # type: ignore[misc]
@@ -100,83 +89,6 @@ def _tensor(reader: Reader, scale: float, entry: dict[str, Any]) -> Any:
         value = torch.view_as_complex(value)
     value = value.to(getattr(torch, entry["dtype"]))
     return value * scale if value.is_floating_point() else value
-
-
-def gradients(sides: Sides, values: Any, writer: Writer) -> dict[str, Any] | None:
-    """Gradients of parameters and of floating inputs, or None where the outputs do not depend on them differentiably."""
-
-    def task(model: Any, given: Any) -> Any:
-        names = {n: p for n, p in model.named_parameters(remove_duplicate=False) if p.is_floating_point()}
-        inputs = []
-
-        def track(v: Any) -> Any:
-            if isinstance(v, torch.Tensor) and v.is_floating_point():
-                inputs.append(v.requires_grad_(True))
-                return inputs[-1].clone()  # a leaf may not be written to
-            inputs.append(None)
-            return v
-
-        args, kwargs = leaves.rebuild(given, track)
-        with streamed(names.values(), sides.spool.keep) as found:
-            weighted(model(*args, **kwargs)).backward()
-            by_name = {n: found[id(p)] if id(p) in found else torch.zeros_like(p) for n, p in names.items()}
-        return by_name, [None if x is None else x.grad.clone() if x.grad is not None else torch.zeros_like(x) for x in inputs]
-
-    try:
-        results, log = sides.each(task, values)
-    except Exception as e:
-        return {"skipped": f"{type(e).__name__}: {e}"[:300], "parameters": {}, "inputs": []}
-    parameters = {n: record(n, {s: r[0][n] for s, r in results.items()}, writer) for n in results["f32"][0]}
-    inputs = [
-        None if x is None else record(str(i), {s: r[1][i] for s, r in results.items()}, writer) for i, x in enumerate(results["f32"][1])
-    ]
-    if "f64" in results:
-        found = [*parameters.values(), *inputs]
-        widen(sides, task, values, results["f64"], lambda r: [*r[0].values(), *r[1]], found, is_large(sides.models["f32"]))
-    return {"skipped": "", "parameters": parameters, "inputs": inputs, "draws": log}
-
-
-@contextlib.contextmanager
-def streamed(parameters: Iterable[Any], keep: Any) -> Iterator[dict[int, Any]]:
-    """Inside, each gradient is given to `keep` as it is finished, so that they are never all in memory."""
-    found: dict[int, Any] = {}
-    once = {id(p): p for p in parameters}
-    asked = {i: p.requires_grad for i, p in once.items()}
-
-    def finished(p: Any) -> None:
-        before = found.get(id(p))
-        found[id(p)] = keep(p.grad if before is None else p.grad + torch.from_numpy(np.array(to_numpy(before))).to(p.dtype))
-        p.grad = None
-
-    for p in once.values():
-        p.grad = None
-        p.requires_grad_(True)
-    handles = [p.register_post_accumulate_grad_hook(finished) for p in once.values()]
-    try:
-        yield found
-    finally:
-        for h in handles:
-            h.remove()
-        for i, p in once.items():
-            p.grad = None
-            p.requires_grad_(asked[i])
-
-
-def weighted(output: Any) -> Any:
-    """The number whose gradient is taken; the JAX side makes the same one."""
-    total: Any = 0.0
-    for i, (_, v) in enumerate(leaves.walk(output)):
-        if isinstance(v, torch.Tensor) and v.requires_grad and v.is_floating_point():
-            finite = torch.isfinite(v)
-            total = total + (torch.where(finite, v, 0.0) * torch.from_numpy(cotangent(i, tuple(v.shape))).to(v.dtype)).sum()
-    if not isinstance(total, torch.Tensor):
-        raise ValueError("no output depends differentiably on parameters or inputs")
-    return total
-
-
-def unseen(found: dict[str, Any]) -> list[str]:
-    """Parameters whose gradient is zero everywhere: a wrong value there would not show."""
-    return [n for n, g in found["parameters"].items() if g.get("largest") == 0.0]
 
 
 def trained(sides: Sides, values: Any, writer: Writer) -> dict[str, Any]:
