@@ -28,8 +28,8 @@ def widen(sides: Sides, task: Any, values: Any, exact: Any, tensors: Callable[[A
     model has many of all kinds, and runs less often."""
     middle = tensors(exact)
     for seed in range(1 if large else 2):
-        ways = [tensors(sides.only("f64", partial(off, task, seed, sign * REACH), values)[0]) for sign in (1.0, -1.0)]
-        again = middle if large else tensors(sides.only("f32", partial(off, task, seed, 2.0), values)[0])
+        ways = [tensors(sides.only("f64", partial(off, task, seed, sign * REACH), values, True)[0]) for sign in (1.0, -1.0)]
+        again = middle if large else tensors(sides.only("f32", partial(off, task, seed, 2.0), values, True)[0])
         for leaf, here, up, down, other in zip(found, middle, *ways, again, strict=True):
             if leaf is not None:
                 leaf["own"] = max(leaf["own"], largest(here, up, down) / PARTS, largest(here, other))

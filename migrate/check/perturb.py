@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from migrate.check.spool import Spool
+
 SPREAD = 0.15  # of a constant's size
 
 
@@ -17,7 +19,8 @@ def perturb(model: Any, run: Callable[[], Any], seed: int = 0) -> str:
     Where the outcome is no longer finite, the values come back as they were.
     """
     generator = torch.Generator().manual_seed(seed)
-    before = {k: v.detach().clone() for k, v in model.state_dict(keep_vars=True).items() if isinstance(v, torch.Tensor)}
+    spool = Spool()
+    before = {k: spool.keep(v) for k, v in model.state_dict(keep_vars=True).items() if isinstance(v, torch.Tensor)}
     with torch.no_grad():
         try:
             finite_before = _finite(run())
@@ -31,7 +34,8 @@ def perturb(model: Any, run: Callable[[], Any], seed: int = 0) -> str:
             reason = f"{type(e).__name__}: {e}"
         for name, value in model.state_dict(keep_vars=True).items():
             if name in before:
-                value.copy_(before[name])
+                kept = before[name]
+                value.copy_(kept if isinstance(kept, torch.Tensor) else torch.from_numpy(kept.read()))
     return f"weights were left at their initial values ({reason}); some faults may stay hidden"
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-FLUSH = 128 << 20  # bytes that wait in memory before a file is written
+FLUSH = 48 << 20  # bytes that wait in memory before a file is written
 
 Array = np.ndarray[Any, Any]
 

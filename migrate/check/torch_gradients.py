@@ -23,7 +23,7 @@ def gradients(sides: Sides, values: Any, writer: Writer) -> dict[str, Any] | Non
     large = is_large(sides.models["f32"])
     task = partial(_backward, lambda _, g: sides.spool.keep(g))
     try:
-        results, log = sides.each(task, values, SIDES[:2] if large else SIDES)
+        results, log = sides.each(task, values, SIDES[:2] if large else SIDES, whole=True)
     except Exception as e:
         return {"skipped": f"{type(e).__name__}: {e}"[:300], "parameters": {}, "inputs": []}
     plain = results["f32"]
@@ -92,9 +92,9 @@ def _widen_streamed(sides: Sides, values: Any, plain: Any, exact: Any, parameter
     """What `record` and `widen` do with the run that is off by rounding and with the pair that is off in opposite directions, while the
     gradients come: only the differences of one run are kept."""
     try:
-        near = sides.only("near", partial(_backward, lambda n, g: _most(exact[0][n], g, plain=plain[n])), values)[0]
-        up = sides.only("f64", partial(off, partial(_backward, lambda n, g: sides.spool.keep(_gap(exact[0][n], g))), 0, REACH), values)[0]
-        down = sides.only("f64", partial(off, partial(_backward, lambda n, g: _most(exact[0][n], g, up[0][n])), 0, -REACH), values)[0]
+        near = sides.only("near", partial(_backward, lambda n, g: _most(exact[0][n], g, plain=plain[n])), values, True)[0]
+        up = sides.only("f64", partial(off, partial(_backward, lambda n, g: sides.spool.keep(_gap(exact[0][n], g))), 0, REACH), values, True)[0]
+        down = sides.only("f64", partial(off, partial(_backward, lambda n, g: _most(exact[0][n], g, up[0][n])), 0, -REACH), values, True)[0]
     except RuntimeError as e:
         sides.failed = sides.failed or f"{type(e).__name__}: {e}"
         return

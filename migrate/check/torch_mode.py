@@ -44,6 +44,7 @@ class Mode(TorchDispatchMode):  # type: ignore[misc]
         super().__init__()
         self.draws = draws
         self.double = double
+        self.narrow = False  # whether something was computed in float32 all the same
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """See TorchDispatchMode."""
@@ -54,7 +55,9 @@ class Mode(TorchDispatchMode):  # type: ignore[misc]
         if name.endswith("_backward"):
             args = tuple(map(_tidy, args))
         if name not in RANDOM:
-            return func(*args, **kwargs)
+            out = func(*args, **kwargs)
+            self.narrow = self.narrow or (self.double and isinstance(out, torch.Tensor) and out.dtype is torch.float32)
+            return out
         if name == "native_dropout":
             x, p, training = args[0], args[1], args[2]
             if not training:
@@ -107,7 +110,7 @@ def _tidy(value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def mode(draws: Draws, double: bool) -> Iterator[None]:
+def mode(draws: Draws, double: bool) -> Iterator[Mode]:
     """Runs PyTorch with shared draws; with `double`, in float64 all through, while `torch.finfo` still tells of float32."""
     finfo, default = torch.finfo, torch.get_default_dtype()
     fast = torch.backends.mha.get_fastpath_enabled()
@@ -116,8 +119,8 @@ def mode(draws: Draws, double: bool) -> Iterator[None]:
         if double:
             torch.set_default_dtype(torch.float64)
             torch.finfo = lambda dtype=None: finfo(torch.float32 if dtype in (None, torch.float64) else dtype)
-        with Mode(draws, double):
-            yield
+        with Mode(draws, double) as running:
+            yield running
     finally:
         torch.finfo = finfo
         torch.set_default_dtype(default)

@@ -16,6 +16,7 @@ from migrate.check import leaves
 from migrate.check.draws import Draws
 from migrate.check.spool import Spool, dtype_name, to_numpy
 from migrate.check.store import Writer
+from migrate.check.torch_large import Turns
 from migrate.check.torch_mode import mode
 
 HALF_ULP = 2.0**-24
@@ -34,7 +35,8 @@ def is_large(model: Any) -> bool:
 class Sides:
     """The three sides of a model. `failed` says why there is no float64 where that is so.
 
-    There is one copy in double precision, which takes the values of the side that runs: `start` has them all, in float32.
+    There is one copy in double precision, which takes the values of the side that runs: `start` has them all, in float32. A large model is
+    not copied, but is in double precision itself meanwhile.
     """
 
     def __init__(self, model: Any, again: Callable[[], Any]) -> None:
@@ -42,26 +44,35 @@ class Sides:
         self.draws = Draws()  # of the run that is going on
         self.spool = Spool()
         self.failed = ""
-        self._kept = {"f32": Kept(model, keep=self.spool.keep)}
-        self.state = {k: v.detach() for k, v in model.state_dict().items() if isinstance(v, torch.Tensor)}
+        kept = Kept(model, keep=self.spool.keep)
+        self._kept = {"f32": kept}
+        values = {id(t): v for (_, _, t), v in zip(kept.entries, kept.values, strict=True)}
+        state = {k: v for k, v in model.state_dict(keep_vars=True).items() if isinstance(v, torch.Tensor)}
+        self.state = {k: values.get(id(v), v.detach()) for k, v in state.items()}
         self.side = "f32"  # the one that runs
         self._wide = "f64"  # whose values the copy has
+        self._turns: Turns | None = None
+        self._whole = False  # whether a large model has to be wide as a whole
         try:
-            copied = _double(_copy(model, again, self.state))
-            kept = Kept(copied, self._kept["f32"])
+            copied = model if is_large(model) else _double(_copy(model, again))
+            doubled = Kept(copied, kept)
+            self._turns = Turns(model, kept, doubled.fill) if copied is model else None
+            doubled.turns = self._turns
             self.models |= dict.fromkeys(SIDES[1:], copied)
-            self._kept |= dict.fromkeys(SIDES[1:], kept)
+            self._kept |= dict.fromkeys(SIDES[1:], doubled)
         except Exception as e:
             self.failed = f"{type(e).__name__}: {e}"
 
-    def each(self, task: Callable[[str, Any], Any], values: Any = None, among: Sequence[str] = SIDES) -> tuple[dict[str, Any], list[Any]]:
-        """`task(model, values)` on each side (of those `among`), with the state as it was; what each gave, and the draws. A float64 side that fails
-        is left out."""
+    def each(
+        self, task: Callable[[str, Any], Any], values: Any = None, among: Sequence[str] = SIDES, whole: bool = False
+    ) -> tuple[dict[str, Any], list[Any]]:
+        """`task(model, values)` on each side (of those `among`), with the state as it was; what each gave, and the draws. A float64 side that
+        fails is left out. `whole`: all parameters are looked at again after the run, by a backward pass or an optimiser."""
         results: dict[str, Any] = {}
         log: list[Any] = []
         for side in [s for s in self.models if s in among]:
             try:
-                results[side], drawn = self.only(side, task, values)
+                results[side], drawn = self.only(side, task, values, whole)
             except Exception as e:
                 if side == "f32":
                     raise
@@ -70,20 +81,44 @@ class Sides:
             log = drawn if side == "f32" else log
         return results, log
 
-    def only(self, side: str, task: Callable[[str, Any], Any], values: Any = None) -> tuple[Any, list[Any]]:
+    def only(self, side: str, task: Callable[[str, Any], Any], values: Any = None, whole: bool = False) -> tuple[Any, list[Any]]:
         """`task(model, values)` on one side, and the draws."""
         self.side = side
+        if self._turns and side in SIDES[1:]:
+            return self._in_turn(self._turns, side, task, values, whole or self._whole)
         if side in SIDES[1:] and side != self._wide:
             self._kept[side].become(side)
             self._wide = side
         self.restore(side)
-        self.draws = Draws()
+        if self._turns:
+            self._turns.note()
         try:
-            given = convert(side, values)
-            with mode(self.draws, double=side != "f32"):
-                return task(self.models[side], given), self.draws.log
+            return self._run(side, task, values)[:2]
         finally:
             self.restore(side)
+
+    def _in_turn(self, turns: Turns, side: str, task: Any, values: Any, whole: bool) -> tuple[Any, list[Any]]:
+        """A large model in float64: a layer at a time if that goes, else as a whole."""
+        self._kept[side].side = side
+        try:
+            turns.widen(whole)
+            result, log, narrow = self._run(side, task, values)
+            if whole or not narrow:
+                return result, log
+        except Exception:
+            if whole:
+                raise
+        finally:
+            turns.back()
+            self.restore("f32")
+        self._whole = True
+        return self._in_turn(turns, side, task, values, True)
+
+    def _run(self, side: str, task: Any, values: Any) -> tuple[Any, list[Any], bool]:
+        self.draws = Draws()
+        given = convert(side, values)
+        with mode(self.draws, double=side != "f32") as running:
+            return task(self.models[side], given), self.draws.log, running.narrow
 
     def restore(self, side: str) -> None:
         """Brings the state back that a forward pass may have changed."""
@@ -106,6 +141,7 @@ class Kept:
         elif len(original.values) != len(self.entries):
             raise ValueError("another one has other parameters")
         self.versions = [tensor._version for _, _, tensor in self.entries]
+        self.turns: Turns | None = None
 
     def become(self, side: str) -> None:
         """Takes the values of a side."""
@@ -119,23 +155,29 @@ class Kept:
             if place.get(key) is not tensor:
                 place[key] = tensor
             if tensor._version != self.versions[i] or not isinstance(tensor, torch.nn.Parameter):
-                with torch.no_grad():
-                    self._fill(tensor, i)
+                if self.turns is None or self.turns.is_wide(tensor) or not tensor.is_floating_point():
+                    self.fill(tensor, i)
         self.versions = [tensor._version for _, _, tensor in self.entries]
 
-    def _fill(self, tensor: Any, i: int) -> None:
+    def value(self, i: int) -> Any:
+        """The values of an entry."""
         value = (self.original or self).values[i]
-        tensor.copy_(value if isinstance(value, torch.Tensor) else torch.from_numpy(value.read()))
-        if self.side == "near" and tensor.is_floating_point():
-            shift(tensor, np.random.default_rng(7000 + i))
+        return value if isinstance(value, torch.Tensor) else torch.from_numpy(value.read())
+
+    def fill(self, tensor: Any, i: int, source: Any = None) -> None:
+        """Puts the values of an entry, as this side has them, into a tensor; `source` has them too, where it is given."""
+        with torch.no_grad():
+            tensor.copy_(self.value(i) if source is None else source)
+            if self.side == "near" and tensor.is_floating_point():
+                shift(tensor, np.random.default_rng(7000 + i))
 
 
-def _copy(model: Any, again: Callable[[], Any], state: dict[str, Any]) -> Any:
+def _copy(model: Any, again: Callable[[], Any]) -> Any:
     try:
         return copy.deepcopy(model)
     except Exception:  # it holds something that can't be copied
         other = again()
-        other.load_state_dict(state, strict=False)
+        other.load_state_dict(model.state_dict(), strict=False)
         other.train(model.training)
         return other
 

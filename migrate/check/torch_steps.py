@@ -74,7 +74,7 @@ def _run(sides: Sides, values: Any, writer: Writer, name: str, options: dict[str
             state = {k: sides.spool.keep(v) for k, v in model.state_dict().items() if isinstance(v, torch.Tensor)}
             return losses, state
 
-    results, log = sides.each(task, values)
+    results, log = sides.each(task, values, whole=True)
     losses = [record(str(i), {s: r[0][i] for s, r in results.items()}, writer) for i in range(steps)]
     state = {k: record(k, {s: r[1][k] for s, r in results.items()}, writer) for k in results["f32"][1]}
     if "f64" in results:

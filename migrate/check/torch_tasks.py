@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from migrate.check import leaves
-from migrate.check.spool import dtype_name
+from migrate.check.spool import dtype_name, to_numpy
 from migrate.check.store import Reader, Writer
 from migrate.check.torch_sides import Sides, convert, is_large, record, record_all
 
@@ -57,7 +57,7 @@ def probes(sides: Sides, events: list[dict[str, Any]], writer: Writer) -> dict[s
                 outputs = record_all(usable, writer)
                 found.append({"module": e["module"], "scale": scale, "arguments": e["arguments"], "outputs": outputs})
     overrides = {str(s): statistics(sides.state.items(), s) for s in SCALES}
-    kept = {s: {k: {"key": writer.add(v.numpy()), "dtype": dtype_name(v)} for k, v in o.items()} for s, o in overrides.items()}
+    kept = {s: {k: {"key": writer.add(to_numpy(v)), "dtype": dtype_name(v)} for k, v in o.items()} for s, o in overrides.items()}
     return {"runs": found, "override": kept}
 
 
