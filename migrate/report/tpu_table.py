@@ -17,10 +17,11 @@ LOOKS = {"compiles": "[green]compiles[/]"}
 def print_report(console: Console, report: TpuReport) -> None:
     """All of it: the generations, the lines that cost most, advice."""
     console.print(table(report))
-    console.print(
-        "[dim]for each device. time: the compiler's estimate; least: what the operations or the bytes take at the chip's peak, "
-        "whichever is more.[/]"
-    )
+    if any(row["status"] == "compiles" for row in report.rows):
+        console.print(
+            "[dim]for each device. time: the compiler's estimate; least: what the operations or the bytes take at the chip's peak, "
+            "whichever is more.[/]"
+        )
     for row in report.rows:
         if row["message"]:
             where = f" ({_short(row['file'], row['line'])})" if row.get("file") else ""

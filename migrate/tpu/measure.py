@@ -53,7 +53,8 @@ def measure(prepared: Prepared, topology: Topology, mesh: dict[str, int], folder
         traced = jax.jit(prepared.function).trace(weights, inputs)
     except Exception as e:
         file, line = locate(e, [Path(f) for f in folders])
-        return row | {"status": "does not trace", "message": describe(e), "file": file, "line": line, "error": type(e).__name__}
+        message = describe(e).partition(" The error occurred while tracing")[0]  # what follows is of files that are not the user's
+        return row | {"status": "does not trace", "message": message, "file": file, "line": line, "error": type(e).__name__}
     row["callbacks"] = callbacks(traced.jaxpr.jaxpr)
     try:
         compiled = traced.lower(lowering_platforms=("tpu",)).compile()
