@@ -153,3 +153,17 @@ def test_fixtures_compile_for_v5e(case, target, tmp_path):
     report = compile_for(path, topologies=["v5e:2x2"], target=target)
     assert report.compiles, report.rows
     assert report.rows[0]["flops"] > 0 and report.rows[0]["operations"]
+
+
+def test_a_training_step_traces_where_a_model_writes_to_itself():
+    """Running statistics and the counters of random streams are written to inside the gradient."""
+    import jax
+    from flax import nnx
+
+    from migrate.tpu.prepare import prepare
+
+    model = nnx.Sequential(nnx.Linear(4, 4, rngs=nnx.Rngs(0)), nnx.BatchNorm(4, rngs=nnx.Rngs(0)), nnx.Dropout(0.5, rngs=nnx.Rngs(0)))
+    prepared = prepare(model, ((jax.ShapeDtypeStruct((8, 4), "float32"),), {}), "flax", train=True)
+    loss, params, after = jax.eval_shape(prepared.function, prepared.weights, prepared.inputs)
+    assert loss.shape == () and jax.tree.structure(params) == jax.tree.structure(prepared.weights[0])
+    assert jax.tree.structure(after) == jax.tree.structure(prepared.weights[1])

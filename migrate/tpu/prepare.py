@@ -56,7 +56,7 @@ def _flax(model: Any, inputs: Any, rebuild: Any, train: bool) -> Prepared:
     graph, params, rest = nnx.split(model, nnx.Param, ...)
 
     def run(params: Any, rest: Any, arrays: Any) -> Any:
-        live = nnx.merge(graph, params, rest)
+        live = nnx.merge(graph, params, rest, copy=True)  # what it writes to belongs to this trace
         out = _arrays(_call(live, rebuild(arrays)))
         return out, nnx.split(live, nnx.Param, ...)[2]
 
