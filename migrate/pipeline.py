@@ -4,8 +4,9 @@ import builtins
 import gc
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 
 from migrate.context import Context
@@ -20,7 +21,7 @@ from migrate.source import optional
 from migrate.source.keep import kept_nodes
 from migrate.source.modules import FileInfo, Unit
 from migrate.source.text import Source, SourceError, read, walk
-from migrate.support.extract import Support, attributes_of
+from migrate.support.extract import Support, used_by
 from migrate.support.extract import load as load_support
 from migrate.tables import Table, standard
 from migrate.targets import TARGETS
@@ -45,6 +46,32 @@ class Conversion:
     encoding: str = "utf-8"
     used: frozenset[str] | None = None  # the attribute names that the code uses
     imported: tuple[str, ...] = ()  # the top-level modules that it imports
+
+
+@dataclass(frozen=True)
+class Extra(Mapping[str, str]):
+    """The support module of one file, made when it is asked for: files that are converted together share one that is none of theirs."""
+
+    module: str
+    target: str
+    names: frozenset[str]
+    used: frozenset[str]
+
+    @cached_property
+    def text(self) -> str:
+        """The module's text."""
+        return load_support(self.target).module(self.names, self.used)
+
+    def __getitem__(self, path: str) -> str:
+        if path != f"{self.module}.py":
+            raise KeyError(path)
+        return self.text
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((f"{self.module}.py",))
+
+    def __len__(self) -> int:
+        return 1
 
 
 def deep(work: Callable[[], T]) -> T:
@@ -184,8 +211,8 @@ def emit(ctx: Context) -> Conversion:
     if ctx.exchange.look is not None:
         ctx.exchange.looked[ctx.file.module] = ctx.exchange.look(tree)
     names = frozenset(n for n in ctx.needs if n in ctx.support)
-    used = attributes_of(tree, nodes)
-    extra = {f"{ctx.support_module}.py": ctx.support.module(names, used)} if names else {}
+    used = used_by(tree, nodes)
+    extra = Extra(ctx.support_module, ctx.target.name, names, frozenset(used)) if names else {}
     source: Source = ctx.source
     if source.newline != "\n":
         code = code.replace("\n", source.newline)

@@ -19,7 +19,7 @@ from migrate.source.modules import Unit
 from migrate.source.projects import Module, Reach
 from migrate.source.text import SourceError, read
 from migrate.source.trimming import close_gaps, trim
-from migrate.support.extract import SYNTAX, attributes_of
+from migrate.support.extract import SYNTAX, used_by
 from migrate.support.extract import load as load_support
 from migrate.tables import Table
 
@@ -205,10 +205,18 @@ def _outputs(files: Mapping[Path, Conversion], out: Path, target: str, modules: 
         written[where] = _encode(c)
     if names:
         name = _support_name(modules)
-        earlier = _existing(out / f"{name}.py", target)
-        used |= _methods(out / f"{name}.py") if earlier else set()
-        written[out / f"{name}.py"] = load_support(target).module(names | earlier, used).encode()
+        written[out / f"{name}.py"] = _support(out / f"{name}.py", target, names, used)
     return written
+
+
+def _support(path: Path, target: str, names: set[str], used: set[str]) -> bytes:
+    """The support module; where an earlier run wrote another one, its definitions stay, as general as they may be: its files may use them in any way."""
+    text = load_support(target).module(names, used).encode()
+    earlier = _existing(path, target)
+    if not earlier or path.read_bytes() == text:
+        return text
+    used = used | _methods(path) | {f"={n}" for n in earlier}
+    return load_support(target).module(names | earlier, used).encode()
 
 
 def _packages(boundary: Boundary, module: str, name: str) -> list[list[str]]:
@@ -231,7 +239,7 @@ def _existing(path: Path, target: str) -> set[str]:
 
 def _attributes(code: str) -> set[str]:
     try:
-        return attributes_of(ast.parse(code))
+        return used_by(ast.parse(code))
     except SyntaxError:
         return set()
 

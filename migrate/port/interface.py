@@ -9,7 +9,7 @@ from collections import Counter
 from migrate.pipeline import Conversion
 from migrate.rules.imports import tops
 from migrate.source.text import walk
-from migrate.support.extract import attributes_of
+from migrate.support.extract import used_by
 
 Interface = dict[str, str]
 
@@ -53,7 +53,7 @@ def uses(c: Conversion) -> tuple[frozenset[str], tuple[str, ...]]:
     except (SyntaxError, ValueError, RecursionError):
         tree = ast.Module([], [])
     nodes = walk(tree)
-    return frozenset(attributes_of(tree, nodes)), tops(nodes)
+    return frozenset(used_by(tree, nodes)), tops(nodes)
 
 
 def rewrites(c: Conversion) -> dict[str, int]:

@@ -8,6 +8,10 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from migrate.source.text import walk
+from migrate.support.fitting import Fitting
+from migrate.support.folding import nodes_of
+from migrate.support.shape import names_in, parsed
+from migrate.support.uses import words_of
 
 FOLDER = Path(__file__).parent
 FOLDERS = {"flax": ("jax", "flax"), "keras": ("jax", "keras")}
@@ -31,13 +35,13 @@ class Definition:
     first: int = 0  # the line that `text` starts on
 
     @cached_property
-    def _used(self) -> set[str]:
-        return {n.id for n in ast.walk(self.node) if isinstance(n, ast.Name)} - {self.name}
+    def _used(self) -> frozenset[str]:
+        return names_in(self.node) - {self.name}
 
     @cached_property
     def attributes(self) -> set[str]:
         """The attribute names that it uses."""
-        return attributes_of(self.node)
+        return attributes_of(self.node, nodes_of(self.node))
 
     @cached_property
     def _pruned(self) -> "dict[tuple[str, ...], Definition]":
@@ -65,6 +69,10 @@ class Definition:
         node = copy.copy(whole)
         node.body = [m for m in node.body if m not in gone] or [ast.Pass()]
         return replace(self, text="\n".join(line for line in lines if line is not None).rstrip(), node=node)
+
+    def with_text(self, text: str) -> "Definition":
+        """The same with another text."""
+        return replace(self, text=text, node=parsed(text), first=1)
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -95,11 +103,13 @@ class Support:
     def module(self, names: Iterable[str], used: Iterable[str] | None = None) -> str:
         """The text of a module with some definitions and all that they use, in the order of the support code.
 
-        `used`: the attribute names of the code that it is for; methods that neither that nor the module itself uses are left out (None: none are).
+        `used`: what `used_by` says of the code that it is for; methods that neither that nor the module itself uses are left out, and the definitions
+        are fitted to their calls (None: neither).
         """
         if self.target not in PRUNED:
             used = None
-        chosen = self._reached(names, None if used is None else set(used))
+        names = list(names)
+        chosen = self._reached(names, None) if used is None else self._fitted(names, set(used))
         imports = sorted({i for d in chosen for i in d.imports}, key=_import_order)
         body = ""
         for before, d in zip([None, *chosen], chosen, strict=False):
@@ -129,6 +139,13 @@ class Support:
                 return chosen
             used = seen
 
+    def _fitted(self, names: Iterable[str], used: set[str]) -> list[Definition]:
+        """The definitions as their calls need them."""
+        general = self._reached(names, used)
+        texts = Fitting({d.name: d.text for d in general}, sorted(names), used).run()
+        fitted = {d.name: d.with_text(texts[d.name]) for d in general if d.name in texts}
+        return Support(self.target, fitted)._reached(names, used)
+
 
 PRUNED = frozenset({"flax"})  # Keras calls methods of its layers by itself
 KEPT = re.compile(r"build_from$|tree_flatten$|tree_unflatten$|set_value$|train$|eval$|__(init|call|set|getattr|getitem|len|iter|contains|enter|exit|post_init|init_subclass|deepcopy)__|extra_repr|_(?!conv_forward$)[^_]|__set_name|__get__|__eq|__hash|__repr")
@@ -157,6 +174,12 @@ def attributes_of(tree: ast.AST, nodes: Iterable[ast.AST] = ()) -> set[str]:
             case ast.Name(id="setattr"):
                 found.add("a.b.c=")
     return found
+
+
+def used_by(tree: ast.AST, nodes: Iterable[ast.AST] = ()) -> set[str]:
+    """What of the support code a file's code uses: the attribute names, and the calls and other uses of definitions as `uses.py` writes them."""
+    nodes = list(nodes) or walk(tree)
+    return attributes_of(tree, nodes) | words_of(nodes)
 
 
 def _is_kept(method: str, used: set[str]) -> bool:
