@@ -31,7 +31,7 @@ class Cleaning:
         general = _looked_up(self.families.nodes.values()) if changed else set()
         while True:
             before = dict(self.texts)
-            needless = general - _looked_up(map(parsed, self.texts.values())) - set(self.words) if changed else set()
+            needless = (general | OURS) - _looked_up(map(parsed, self.texts.values())) - set(self.words) if changed else set()
             for name in changed:
                 self.texts[name] = self._names(name, before[name], needless)
             if before == self.texts:
@@ -59,13 +59,13 @@ class Cleaning:
             loaded = {n.id for n in nodes_of(f) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
             attributes = needless if isinstance(node, ast.ClassDef) and f.name == "__init__" else set()
             attributes = attributes if self.families.is_plain(name) else attributes & OURS
-            for block in _blocks(f):
-                for s in block:
-                    if (new := _shortened(s, lambda t: isinstance(t, ast.Name) and t.id not in loaded or is_own(t) and t.attr in attributes)) is not None:
-                        lines = text.split("\n")
-                        margin = " " * s.col_offset
-                        lines[s.lineno - 1 : s.end_lineno] = [margin + new] if new else [f"{margin}pass"] if len(block) == 1 else []
-                        return self._names(name, "\n".join(lines), needless)
+            goes = lambda t, loaded=loaded, attributes=attributes: isinstance(t, ast.Name) and t.id not in loaded or is_own(t) and t.attr in attributes
+            for block, s in ((b, s) for b in _blocks(f) for s in b):
+                if (new := _shortened(text, s, goes)) is not None:
+                    lines = text.split("\n")
+                    margin = " " * s.col_offset
+                    lines[s.lineno - 1 : s.end_lineno] = [margin + new] if new else [f"{margin}pass"] if len(block) == 1 else []
+                    return self._names(name, "\n".join(lines), needless)
         return text
 
 
@@ -107,13 +107,14 @@ def _blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
                 yield block
 
 
-def _shortened(s: ast.stmt, goes: Callable[[ast.expr], bool]) -> str | None:
+def _shortened(text: str, s: ast.stmt, goes: Callable[[ast.expr], bool]) -> str | None:
     """An assignment without the targets that go, "" where none is left; None where none goes."""
     found = pairs(s)
     kept = [(t, v) for t, v in found if not (goes(t) and all(_is_pure(n) for n in nodes_of(v))) and ast.unparse(t) != ast.unparse(v)]
     if len(kept) == len(found):
         return None
-    return f"{', '.join(ast.unparse(t) for t, _ in kept)} = {', '.join(ast.unparse(v) for _, v in kept)}" if kept else ""
+    sides = [", ".join(ast.get_source_segment(text, pair[i]) or "" for pair in kept) for i in (0, 1)]
+    return " = ".join(sides) if kept else ""
 
 
 def _is_pure(n: ast.AST) -> bool:

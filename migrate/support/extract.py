@@ -51,7 +51,8 @@ class Definition:
         """A class without the methods that nothing uses."""
         if not isinstance(self.node, ast.ClassDef):
             return self
-        gone = [m for m in self.node.body if isinstance(m, ast.FunctionDef) and not _is_kept(m.name, used)]
+        named = {n.id for s in self.node.body if not isinstance(s, ast.FunctionDef) for n in nodes_of(s) if isinstance(n, ast.Name)}
+        gone = [m for m in self.node.body if isinstance(m, ast.FunctionDef) and not _is_kept(m.name, used) and m.name not in named]
         names = tuple(m.name for m in gone)
         if gone and names not in self._pruned:
             self._pruned[names] = self._without(self.node, gone)

@@ -37,6 +37,9 @@ class Fitting:
     def uses(self) -> Uses:
         """The uses by the code and by the definitions that are done."""
         found = read(self.words, self.roots)
+        for n, d in self.families.nodes.items():
+            if isinstance(d, ast.ClassDef) and len(d.bases) > 1:  # whose constructor calls whose is not told by the bases alone
+                found.values |= {n} | names_in(d) & self.families.nodes.keys()
         if "type()" in self.words:
             found.values |= {n for n, d in self.families.nodes.items() if isinstance(d, ast.ClassDef)}
         return found

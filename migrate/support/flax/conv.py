@@ -29,17 +29,15 @@ class ConvNd(nnx.Conv):
         self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros", *, rngs
     ):
         n = self.rank
-        kernel_size, dilation = ntuple(kernel_size, n), ntuple(dilation, n)
-        convolve = jax.lax.conv_general_dilated
-        if padding_mode != "zeros":
-            convolve = partial(conv_padded, mode=padding_mode)
-            if padding == "same":
-                padding = tuple((d * (k - 1) // 2, (d * (k - 1) + 1) // 2) for d, k in zip(dilation, kernel_size))
         super().__init__(
-            in_channels, out_channels, kernel_size, ntuple(stride, n), kernel_dilation=dilation, feature_group_count=groups, use_bias=bias,
-            padding=padding.upper() if isinstance(padding, str) else ntuple(padding, n), conv_general_dilated=convolve, rngs=rngs,
+            in_channels, out_channels, ntuple(kernel_size, n), ntuple(stride, n), kernel_dilation=ntuple(dilation, n),
+            padding=padding.upper() if isinstance(padding, str) else ntuple(padding, n), feature_group_count=groups, use_bias=bias, rngs=rngs,
         )
         self.padding_mode = padding_mode
+        if padding_mode != "zeros":
+            self.conv_general_dilated = partial(conv_padded, mode=padding_mode)
+            if padding == "same":
+                self.padding = tuple((d * (k - 1) // 2, (d * (k - 1) + 1) // 2) for d, k in zip(self.kernel_dilation, self.kernel_size))
 
     def __call__(self, input):
         channels = -1 - self.rank

@@ -13,7 +13,7 @@ def pool_geometry(input, n, kernel_size, stride, padding, dilation, ceil_mode):
     kernel, padding, dilation = ntuple(kernel_size, n), ntuple(padding, n), ntuple(dilation, n)
     stride = ntuple(stride, n) if stride else kernel
     sizes, lead = input.shape[input.ndim - n :], (1,) * (input.ndim - n)
-    tables = [window_index(*axis, ceil_mode) for axis in zip(sizes, kernel, stride, padding, dilation)]
+    tables = [window_index(size, k, s, p, d, ceil_mode) for size, k, s, p, d in zip(sizes, kernel, stride, padding, dilation)]
     after = [max(t.max(initial=0) - s + 1, 0) for t, s in zip(tables, sizes)]
     pads = [(0, 0)] * len(lead) + list(zip(padding, after))
     windows = {"window_dimensions": lead + kernel, "window_strides": lead + stride, "padding": pads, "window_dilation": lead + dilation}
@@ -61,7 +61,7 @@ def max_pool_nd(input, n, kernel_size, stride, padding, dilation, ceil_mode, ret
     windows, tables = pool_geometry(input, n, kernel_size, stride, padding, dilation, ceil_mode)
     if return_indices:
         return window_max(input, tables, windows)
-    if max(windows["window_dilation"]) > 1:  # reduce_window has no derivative for dilated windows
+    if dilation != 1 and max(windows["window_dilation"]) > 1:  # reduce_window has no derivative for dilated windows
         return window_max(input, tables, windows)[0]
     return jax.lax.reduce_window(input, np.array(lowest(input.dtype), input.dtype), jax.lax.max, **windows)
 
