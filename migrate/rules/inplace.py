@@ -5,6 +5,7 @@ Unchanged: `d[key] = value` of a dict or list, `x += y` where nothing else is th
 Refused: a write through a view whose base is used afterwards and cannot be updated.
 """
 import ast
+import re
 
 from migrate.calls import Bound, Filler, Refusal, bind, choose, template_names
 from migrate.context import Context
@@ -302,8 +303,33 @@ def _initialiser(ctx: Context, node: ast.Call, row: Row) -> None:
     base = node.args[0] if node.args else None
     if isinstance(base, ast.Attribute) and base.attr == "data":
         base = base.value
+    if base is not None and _filled_in_place(ctx, node, row, base):
+        return
     if isinstance(base, (ast.Name, ast.Subscript)) and not ctx.kind(base).variable and isinstance(ctx.source.parent(node), ast.Expr):
         _method(ctx, node, row, None)
+
+
+FILLS = {"torch.nn.init.zeros_": "0", "torch.nn.init.ones_": "1", "torch.nn.init.constant_": ""}
+PLACE = re.compile(r"[\w.]+|(weight|bias)_of\([\w.]+\)")
+
+
+def _filled_in_place(ctx: Context, node: ast.Call, row: Row, base: ast.expr) -> bool:
+    """`m.bias[...] = 0` for `nn.init.zeros_(m.bias)`: whatever the order of its axes, all of a variable gets one value."""
+    statement = ctx.source.parent(node)
+    held = isinstance(base, ast.Attribute) or isinstance(base, ast.Name) and bool(ctx.kind(base).variable)
+    if row.torch not in FILLS or not held or not isinstance(statement, ast.Expr) or not ctx.target.write.startswith("v[...]"):
+        return False
+    given = [*node.args[1:], *(k.value for k in node.keywords if k.arg == "val")]
+    if len(node.args) + len(node.keywords) != 1 + len(given) or len(given) != (not FILLS[row.torch]) or any(isinstance(a, ast.Starred) for a in node.args):
+        return False
+
+    def build(e: Emitter) -> Piece:
+        place = e.piece(base).text.removesuffix("[...]")
+        value = e.piece(given[0]).text if given else FILLS[row.torch]
+        return Piece(f"{place}[...] = {value}" if PLACE.fullmatch(place) else f"{ctx.name('constant_')}({place}, {value})")
+
+    ctx.edit(statement, build, RULE, why=row.torch)
+    return True
 
 
 def _says_inplace(ctx: Context, node: ast.Call) -> bool:
