@@ -86,7 +86,10 @@ def _keeps(walk: ast.Attribute, parents: Mapping[ast.AST, ast.AST]) -> bool:
         at = up
     if not isinstance(up, ast.For) or up.iter is not at:
         return not isinstance(up, (ast.FunctionDef, ast.ClassDef))
-    names = {n.id for n in ast.walk(up.target) if isinstance(n, ast.Name)}
+    target = up.target
+    if walk.attr == "named_children" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+        target = target.elts[1]  # the first is the child's name
+    names = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
     used = (n for s in up.body for n in ast.walk(s) if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load))
     return any(_is_kept(n, parents) for n in used)
 

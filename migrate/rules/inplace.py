@@ -558,6 +558,12 @@ EXAMPLES = (
     ),
     Example("def f(x: torch.Tensor, i: torch.Tensor):\n    x = x.clone()\n    x[:, i] -= 1\n    return x\n", jax="x.at[:, i].set(x[:, i] - 1)", why="an index may name an element twice"),
     Example("def f(x: torch.Tensor):\n    y = x + 1\n    y[:, 0] -= x[0]\n    return y\n", jax="y = y.at[:, 0].add(-x[0])"),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, value: float):\n        super().__init__()\n        self.a = nn.Linear(3, 3)\n        nn.init.zeros_(self.a.weight)  # at first\n        nn.init.constant_(self.a.bias.data, val=value)\n",
+        "        self.a.kernel[...] = 0  # at first\n        self.a.bias[...] = value\n", "        zeros_(self.a.weight)", why="all of a variable gets one value",
+    ),
+    Example("def init(m: nn.Module):\n    nn.init.ones_(m.weight)\n    for p in m.parameters():\n        nn.init.constant_(p, 0.5)\n", "    weight_of(m)[...] = 1\n    for p in parameters(m):\n        p[...] = 0.5\n", "    ones_(m.weight)"),
+    Example("def f(m: nn.Module, t: torch.Tensor):\n    nn.init.ones_(t)\n    return nn.init.zeros_(m.weight), t\n", "    t = ones_(t)\n    return zeros_(weight_of(m)), t\n", "    t = ones_(t)\n", why="arrays, and results that are used"),
     Example("def f(config):\n    config['lr'] = 0.1\n    config['steps'] += 1\n    return config\n"),
     Example("def f(names: list):\n    names[0] = 'a'\n    names += ['b']\n    return names\n"),
 )

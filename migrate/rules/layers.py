@@ -280,6 +280,14 @@ EXAMPLES = (
         "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.act = nn.ReLU()\n\n    def forward(self, x):\n        return self.act(x)\n\n    def count(self, m, n=0):\n        for c in m.children():\n            n += isinstance(c, nn.Linear) + self.count(c)\n        return n\n",
         "        self.act = nnx.relu\n", "        self.act = keras.activations.relu\n", why="a walk that only looks",
     ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.act = nn.ReLU()\n\n    def forward(self, x):\n        return self.act(x)\n\n\ndef names(m, at=''):\n    for n, c in m.named_children():\n        n = '.'.join((at, n))\n        names(c, n)\n",
+        "        self.act = nnx.relu\n", "        self.act = keras.activations.relu\n", why="a walk that hands on the names of children",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.act = nn.ReLU()\n\n    def forward(self, x):\n        return self.act(x)\n\n\ndef pairs(m):\n    return [(n, c) for n, c in m.named_children()]\n",
+        jax="        self.act = ReLU()\n", why="a walk that hands on the children",
+    ),
     Example(f"{HEAD}        self.a = nn.Linear(3, n, bias=False)\n", "        self.a = nnx.Linear(3, n, use_bias=False, rngs=rngs)\n", "        self.a = Linear(3, n, bias=False)\n"),
     Example(
         "class Net(nn.Module):\n    def __init__(self, norm_layer=nn.BatchNorm2d):\n        super().__init__()\n        self.norm = norm_layer(3)\n",
