@@ -51,7 +51,7 @@ NUMBERS = frozenset(["builtins.int", "builtins.float"])
 def visit_value(ctx: Context, node: ast.Call) -> None:
     """`int(lengths.max())`, `x.item()`, `x.tolist()` on the way of the data."""
     match node:
-        case ast.Call(func=ast.Attribute(value=value, attr="item" | "tolist"), args=[]):
+        case ast.Call(func=ast.Attribute(value=value, attr="item" | "tolist" | "numpy"), args=[]):
             pass
         case ast.Call(args=[value], keywords=[]) if ctx.dotted(node.func) in NUMBERS:
             pass
@@ -105,6 +105,7 @@ EXAMPLES = (
     ),
     Example("def f(x: torch.Tensor):\n    try:\n        if x.any():\n            raise ValueError\n    except ValueError:\n        x = x + 1\n    return x\n", jax="        if jnp.any(x):\n", reported="MIG109", why="the error is caught"),
     Example("def f(x: torch.Tensor):\n    return int(x.max().item()), x.shape[0]\n", jax="    return int(jnp.max(x).item()), x.shape[0]\n", reported="MIG109", why="a value becomes a number"),
+    Example("def f(x: torch.Tensor):\n    y, i = x.topk(2)\n    return y, i.detach().cpu().numpy()\n", jax="np.asarray(", reported="MIG109", why="NumPy computes with it"),
     Example("def f(x: torch.Tensor):\n    return [n for n in range(3) if x[n] > 0]\n", jax="    return [n for n in range(3) if x[n] > 0]\n", reported="MIG109"),
     Example("def f(n):\n    assert n > 3, 'small'\n    while n > 3:\n        n = n - 1\n    return n\n"),
     Example("def f(x=None):\n    return 1 if x is None else 2\n"),
