@@ -107,3 +107,12 @@ class Net(nnx.Module):
     first = judge(pair, "made", flax_text, tmp_path, monkeypatch).first
     assert first.module == "body" and "after `body.1` (GELU)" in first.message
     assert (first.original.line, first.converted.line) == (5, 5) and first.converted.file.endswith("converted.py")
+
+
+def test_what_can_not_be_traced_is_compared_and_named(oracles, tmp_path, monkeypatch):
+    head, _, rest = FEW["conv"][1].rpartition("    def __call__(self, x):\n")
+    reads = "        assert bool(jnp.all(x < 1e9))\n"
+    v = judge(oracles, "conv", f"{head}    def __call__(self, x):\n{reads}{rest}", tmp_path, monkeypatch)
+    assert not v.ok and v.reached == "steps", v.message
+    failed = next(s for s in v.stages if s.status == "failed")
+    assert failed.name == "jit" and failed.place.source == reads.strip(), failed

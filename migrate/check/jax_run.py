@@ -3,7 +3,8 @@
 One compilation of the whole is much quicker than one for each operator, and shows at the same time that the model works under jit.
 """
 
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +34,7 @@ class Runner:
     def __init__(self, model: Any) -> None:
         self.model = model
         self.untraceable = ""
+        self.frames: Sequence[traceback.FrameSummary] = ()  # of the exception
         self._compiled: dict[Any, tuple[Callable[..., Any], dict[str, Any]]] = {}
 
     def run(self, arguments: Any, record: bool) -> Outcome:
@@ -100,7 +102,7 @@ class Runner:
                     return result
             except Exception as e:
                 result = body(self.model.model, values)  # what fails here as well is no matter of tracing
-                self.untraceable = describe(e)
+                self.untraceable, self.frames = describe(e), traceback.extract_tb(e.__traceback__)
                 return result
         return body(self.model.model, values)
 

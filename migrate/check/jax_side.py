@@ -14,7 +14,7 @@ from typing import Any
 
 from migrate.check import oracle
 from migrate.check.child import limit_memory, peak_memory
-from migrate.check.load import UserError, describe, evaluate, load, locate, source_line
+from migrate.check.load import UserError, describe, evaluate, innermost, load, locate, source_line
 from migrate.check.stages import Skipped, StageError
 
 
@@ -53,7 +53,8 @@ class Run:
         except Skipped as e:
             entry |= {"status": "skipped", "message": str(e)}
         except (StageError, UserError) as e:
-            entry |= {"status": "failed", "message": str(e)}
+            file, line = innermost(getattr(e, "frames", ()), self.folders)
+            entry |= {"status": "failed", "message": str(e), "file": file, "line": line, "source": source_line(file, line)}
         except (Exception, SystemExit) as e:
             file, line = locate(e, self.folders)
             entry |= {"status": "failed", "message": describe(e), "file": file, "line": line, "source": source_line(file, line)}

@@ -161,7 +161,7 @@ class Tasks:
     def jit(self) -> str | None:
         """That all of this ran under jit."""
         if self.runner.untraceable:
-            raise StageError(f"it runs, but not under jit: {self.runner.untraceable}")
+            raise StageError(f"it runs, but not under jit: {self.runner.untraceable}", self.runner.frames)
         return "all of the above ran under jit"
 
     # --- what they share ---

@@ -50,8 +50,13 @@ def locate(error: BaseException, folders: Sequence[Path]) -> tuple[str, int]:
     """The innermost place in user code that an exception passed through."""
     if isinstance(error, SyntaxError) and error.filename:
         return error.filename, error.lineno or 0
+    return innermost(traceback.extract_tb(error.__traceback__), folders)
+
+
+def innermost(frames: Sequence[traceback.FrameSummary], folders: Sequence[Path]) -> tuple[str, int]:
+    """The last of these places that is user code."""
     tops = [str(f.resolve()) for f in folders]
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+    for frame in reversed(frames):
         if any(frame.filename.startswith(t) for t in tops) and "site-packages" not in frame.filename:
             return frame.filename, frame.lineno or 0
     return "", 0
