@@ -35,6 +35,7 @@ def test_no_more_lines_and_the_same_names(text: str, kept: int) -> None:
         ("import torch\n\n\ndef f(x):\n    return torch.sin(x)\n", "import jax.numpy as jnp\n\n\ndef f(x):\n    return jnp.sin(x)\n"),
         ("import torch\n\nimport numpy\n\nx = torch.ones(numpy.pi)\n", "import jax.numpy as jnp\nimport numpy\n\nx = "),
         ("import torch\nfrom torch import nn\n\n\ndef f(x):\n    return torch.sin(x), isinstance(x, nn.Linear)\n", "import jax.numpy as jnp\nfrom flax import nnx\n\n\ndef f(x):\n"),
+        ("import torch\n\nif torch.cuda.is_available():\n    import os\n\n\ndef f(x):\n    return torch.sin(x)\n", "import jax.numpy as jnp\n\n\ndef f(x):"),
         ("import torch\n\n\ndef f(x):\n    return 3\n", "\ndef f(x):\n    return 3\n"),
     ],
 )

@@ -94,6 +94,7 @@ def is_foreign(ctx: Context, dotted: str) -> bool:
 def plan(ctx: Context, used: Usage) -> None:
     """Plans the edits of all import statements; `used` is what the output looks up, imports aside."""
     src = ctx.source
+    _from_folded(ctx, used)
     first: ast.stmt | None = None
     for node in src.nodes:
         if not isinstance(node, (ast.Import, ast.ImportFrom)) or node in ctx.removed:
@@ -115,6 +116,30 @@ def plan(ctx: Context, used: Usage) -> None:
     if tables := rngs.block(ctx) + lookups.block(ctx):
         at = _after_imports(ctx)
         ctx.plan.insert(at, ("\n" if at else "") + tables, RULE, order=5)
+
+
+def _from_folded(ctx: Context, used: Usage) -> None:
+    """Imports of a branch that was folded away, of names that what was left still uses: it imports them where it runs."""
+    nodes = [n for n in ctx.source.nodes if isinstance(n, (ast.Import, ast.ImportFrom)) and n in ctx.removed]
+    for node in nodes:
+        if ctx.source.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef) is not None:
+            continue
+        for a in node.names:
+            name = a.asname or a.name
+            places = used.uses(name)
+            if places and "" not in places and is_torch(_dotted(ctx, node, a)) and not _bound_elsewhere(ctx, name):
+                _move_inside(ctx, node, a, places)
+
+
+def _bound_elsewhere(ctx: Context, name: str) -> bool:
+    """Whether something that stays binds a name, somewhere."""
+    return any(
+        (isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store))
+        or (isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and n.name == name)
+        or (isinstance(n, ast.alias) and (n.asname or n.name.partition(".")[0]) == name)
+        for n in ctx.source.nodes
+        if n not in ctx.removed
+    )
 
 
 def _carried(ctx: Context, used: Usage) -> str:
@@ -240,7 +265,7 @@ def _shorten(ctx: Context, node: ast.Import | ast.ImportFrom, gone: list[ast.ali
     if not kept:
         body = ctx.source.tree.body
         after = body[body.index(node) + 1 :] if node in body else []
-        replaced = bool(ctx.needs and after) and not isinstance(after[0], (ast.Import, ast.ImportFrom))
+        replaced = bool(ctx.needs and after) and not isinstance(after[0], (ast.Import, ast.ImportFrom)) and getattr(after[0], "test", after[0]) not in ctx.removed
         remove_statement(ctx, node, RULE, replaced=replaced)
         return
     start, end = ctx.source.span(node)
@@ -346,6 +371,10 @@ EXAMPLES = (
     ),
     Example("if True:\n    import torch.nn.functional as FF\n\n\ndef f(x):\n    return FF.relu(x)\n", jax="def f(x):\n    return jax.nn.relu(x)\n"),
     Example("jnp = 5\nnnx = 'a'\n\n\ndef f(x):\n    return torch.sin(x) * jnp\n", jax="    return jnp_.sin(x) * jnp\n", why="names that clash"),
+    Example(
+        "if torch.distributed.is_available():\n    import torch.distributed._functional_collectives as funcol\n\n\ndef f(x):\n    return funcol.wait_tensor(x)\n",
+        jax="def f(x):\n    import torch.distributed._functional_collectives as funcol\n", refused="MIG306", why="a branch that never runs here made the import",
+    ),
     Example("def f(x):\n    return torch.frobnicate(x)\n", jax="def f(x):\n    import torch\n", refused="MIG301", why="what was left imports PyTorch where it runs"),
     Example("x = torch.frobnicate(None)\n", refused="MIG301", why="at import"),
     Example("import os\nfrom json import dumps as d\n\npath = os.path.join('a', d({}))\n"),
