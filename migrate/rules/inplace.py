@@ -246,6 +246,7 @@ def _argument(ctx: Context, node: ast.Call) -> None:
         found = [e for e in found if not e.product]
     if not found:
         _unknown_callee(ctx, node)
+        _recursion(ctx, node)
     for event in found:
         if not event.argument:
             continue
@@ -262,6 +263,8 @@ def _argument(ctx: Context, node: ast.Call) -> None:
 
 def _products(ctx: Context, node: ast.Call, found: list[Event]) -> bool:
     """`w = fill_(w)` for a function that has no result but what it writes to `w`."""
+    if len(found) == 1 and found[0].given is not None and ctx.kind(found[0].given).tag in ("module", "none", "class"):
+        return True  # the function asks what it is given, and that is no tensor
     roots = [_root(ctx, e.given) if e.given is not None else None for e in found]
     if not found or None in roots or any(_unreachable(ctx, r) for r in roots) or len(found) > 1 and not all(isinstance(e.given, ast.Name) for e in found):
         return False
@@ -291,6 +294,14 @@ def _unknown_callee(ctx: Context, node: ast.Call) -> None:
         held = held.value
     if isinstance(held, ast.Attribute) and held.attr == "weight" and (state.of_unknown_layer(ctx, held) or state.is_turned(ctx, held)):
         _written_back(ctx, node, given)
+
+
+def _recursion(ctx: Context, node: ast.Call) -> None:
+    """`fill_(part)` in `fill_` itself, which gives back what it writes: nothing takes it here."""
+    f = ctx.kind(node.func).ref
+    if isinstance(f, FunctionInfo) and node.args and isinstance(ctx.source.parent(node), ast.Expr) and f.file is ctx.file and any(n is node for n in ast.walk(f.node)):
+        if found := aliases.products(ctx, f.node):
+            ctx.report("MIG303", node, f"{f.name} returns `{', '.join(found)}` here, which nothing takes")
 
 
 def _unreachable(ctx: Context, root: ast.expr | None) -> bool:
@@ -541,7 +552,7 @@ EXAMPLES = (
     Example(
         "def fill_(t):\n    return t.add_(1.0)\n\n\nclass Net(nn.Module):\n    def __init__(self, n, on=True):\n        super().__init__()\n        self.mark = nn.Parameter(torch.zeros(n)) if on else None\n"
         "        if self.mark is not None:\n            fill_(self.mark)\n",
-        "        if self.mark is not None:\n            self.mark[...] = fill_(self.mark)\n", why="the code asks already whether it is there",
+        "        if self.mark is not None:\n            self.mark[...] = fill_(self.mark[...])\n", why="the code asks already whether it is there",
     ),
     Example("def f(x: torch.Tensor, dim: int):\n    at = [slice(None)] * x.dim()\n    at[dim] = slice(0, 2)\n    return x[at]\n", jax="    return x[tuple(at)]\n", why="PyTorch takes a list of slices as a tuple"),
     Example(

@@ -25,7 +25,9 @@ def visit_function(ctx: Context, f: FunctionInfo) -> None:
             ctx.edit(n, lambda e: Piece(f"return {found}"), RULE, why="written to in place")
     last = f.node.body[-1]
     if not isinstance(last, (ast.Return, ast.Raise)):
-        ctx.plan.replace(ctx.source.end(last), ctx.source.end(last), f"\n{ctx.source.raw_indent(f.node.body[0])}return {found}", RULE)
+        at = ctx.source.line_end(ctx.source.end(last))  # the statement itself may go
+        lead = "" if ctx.source.text[at - 1] == "\n" else "\n"
+        ctx.plan.insert(at, f"{lead}{ctx.source.raw_indent(f.node.body[0])}return {found}\n", RULE, order=-1)
 
 
 EXAMPLES = (
@@ -43,6 +45,8 @@ EXAMPLES = (
     ),
     Example("def init_(w: torch.Tensor):\n    w.data.zero_()\n\n\ndef reset(m):\n    init_(m.weight)\n", "    set_torch_weight(m, init_(torch_weight(m)))\n", why="the weight of any layer"),
     Example("def f(x: torch.Tensor):\n    fill_(x[0])\n    return x\n\n\ndef fill_(x: torch.Tensor):\n    x.zero_()\n", jax="    x = x.at[0].set(fill_(x[0]))\n", why="a part"),
+    Example("def half_(w: torch.Tensor):\n    w.data *= 0.5\n    w.requires_grad = False\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.w = nn.Parameter(torch.ones(3))\n        half_(self.w)\n", "    w = w * 0.5\n    return w\n\n\n", "    w = w * 0.5\n    return w\n\n\n", why="after a statement that goes"),
+    Example("def fill_(x: torch.Tensor, n: int):\n    x.zero_()\n    if n:\n        fill_(x[0], n - 1)\n", refused="MIG303", why="it calls itself"),
     Example("def show(x):\n    print(x + 1)\n\n\ndef f(x):\n    show(x)\n    return x\n"),
     Example("def fill_(items: list):\n    items[0] = 1\n\n\ndef f():\n    held = [0]\n    fill_(held)\n    return held\n", why="lists are written to in Python as well"),
     Example(

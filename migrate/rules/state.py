@@ -246,6 +246,8 @@ def _stays_variable(ctx: Context, node: ast.Attribute, kind: Kind, turned: bool)
             )
         case ast.Call() if node in parent.args:
             name = ctx.dotted(parent.func)
+            if _comes_back(ctx, parent, node):
+                return False
             if name.startswith("torch.nn.init.") or name in PARAMETERS or name in ("builtins.isinstance", "builtins.id", "builtins.hasattr"):
                 return True
             if not turned and isinstance(ctx.source.parent(parent), ast.Expr) and isinstance(parent.func, ast.Name) and ctx.kind(parent.func).tag != "class":
@@ -257,6 +259,13 @@ def _stays_variable(ctx: Context, node: ast.Attribute, kind: Kind, turned: bool)
         case ast.BinOp() if ctx.target.read == "v[...]" and not kind.optional and not turned:
             return isinstance(parent.op, (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)) and not ctx.kind(parent.left if parent.right is node else parent.right).variable
     return kind.optional and not turned
+
+
+def _comes_back(ctx: Context, call: ast.Call, node: ast.AST) -> bool:
+    """Whether what the callee makes of an argument is written back: it gets the array."""
+    from migrate.rules import aliases
+
+    return any(e.given is node and (e.product or e.returned) for e in aliases.events(ctx, call))
 
 
 def _is_initialised(ctx: Context, node: ast.AST) -> bool:
