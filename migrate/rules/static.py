@@ -42,7 +42,7 @@ def _wrap(ctx: Context, node: ast.stmt, target: ast.Attribute, value: ast.expr) 
     if owner is None or not owner.is_module or not ctx.is_self(target.value):
         return
     kind = ctx.kind(value)
-    if _holds_data(kind) or kind.items == () and kind.tag in ("list", "dict") and (_stated(ctx, node) or _filled(ctx, owner, target.attr)) or (kind.tag in STATIC or kind.optional and isinstance(value, ast.Name)) and _data_elsewhere(ctx, owner, target, kind.tag == "none"):
+    if _holds_data(kind) or kind.items == () and kind.tag in ("list", "dict") and (_stated(ctx, node) or _filled(ctx, owner, target.attr)) or (kind.tag in STATIC or kind.optional and isinstance(value, ast.Name)) and _data_elsewhere(ctx, owner, target, kind.tag == "none", _closes(ctx, value)):
         if not ctx.owned(value) or kind.tag != "dict":
             _told(ctx, value)
     elif _only_later(ctx, owner, target, kind):
@@ -108,11 +108,20 @@ def _holds_data(kind: Kind) -> bool:
     return kind.tag in ("list", "tuple", "dict") and kind.items != () and kind.element.tag in ("module", "tensor")
 
 
-def _data_elsewhere(ctx: Context, owner: ClassInfo, target: ast.Attribute, is_none: bool) -> bool:
+def _closes(ctx: Context, value: ast.expr) -> bool:
+    """Whether a value is, or may be, a function that holds on to what the constructor has, such as `self`: static, it would keep the weights of before tracing."""
+    f = ctx.function_of(value)
+    if ctx.kind(value).is_number or ctx.kind(value).tag in ("str", "shape") or f is None:
+        return False
+    own = ctx.file.names.scopes[f.node].bindings
+    return any(isinstance(n, ast.Name) and n.id in own and any(b in own[n.id] for b in ctx.file.names.lookup(n)) for n in ast.walk(value))
+
+
+def _data_elsewhere(ctx: Context, owner: ClassInfo, target: ast.Attribute, is_none: bool, closes: bool) -> bool:
     for c in [*owner.mro(), *_below(ctx, owner)]:
         for a in c.attributes.get(target.attr, ()):
             kind = ctx.inf.kinds.get(a.target, Kind("unknown"))
-            if a.target is target or not is_none and _either(ctx, target, a.target):
+            if a.target is target or not is_none and not closes and _either(ctx, target, a.target):
                 continue
             if kind.tag in ("module", "tensor") or _holds_data(kind) or kind.is_unknown and is_none and a.value is not None:
                 return True
@@ -170,6 +179,10 @@ EXAMPLES = (
     Example(
         f"{HEAD}        self.mean = torch.zeros(3)\n\n    def forward(self, x):\n        self.mean, self.seen = x + 1, x.unsqueeze(0)\n        return x\n",
         "        self.mean, self.seen = x + 1, nnx.data(jnp.expand_dims(x, 0))\n", "        self.mean, self.seen = x + 1, jnp.expand_dims(x, 0)\n", why="first set while it runs",
+    ),
+    Example(
+        f"{HEAD}        if norm:\n            self.norm = nn.Linear(3, 3)\n        else:\n            self.norm = lambda x: x @ self.w\n",
+        "            self.norm = nnx.data(lambda x: x @ self.w)\n", "            self.norm = lambda x: x @ self.w\n", why="it holds the module",
     ),
     Example("class Plain:\n    def __init__(self):\n        self.a = None\n        self.b = [1, 2]\n\n    def go(self):\n        self.a = [3]\n"),
     Example("def f(config):\n    config.sizes = [1, 2]\n    config.norm = None\n    return config\n"),
