@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from test_rules import EXAMPLES
 
 import migrate
+from migrate.infer.kinds import LARGEST, TENSOR, Kind, join
 from migrate.pipeline import deep
 
 TREES = [ast.parse(e.text) for _, _, e in EXAMPLES if len(e.text) < 3000]
@@ -118,3 +119,15 @@ def test_functions_that_share_much_are_walked_in_little_time():
     start = time.process_time()
     found = migrate.convert_source(parser(20))
     assert found.code == parser(20) and time.process_time() - start < 20, "with each way told apart it takes hours"
+
+
+def test_kinds_of_structures_within_structures_stay_small():
+    def nested():
+        kind = Kind("dict", item=TENSOR)
+        for _ in range(40):
+            kind = Kind("dict", fields=(("a", kind), ("b", kind)), item=kind)
+        return kind
+
+    assert join(nested(), nested()).size <= LARGEST, "without an end there would be 3 ** 40 of them to compare"
+    table = Kind("dict", fields=tuple((str(n), TENSOR) for n in range(2 * LARGEST)), item=TENSOR)
+    assert table.element == TENSOR and table.member("3") is None, "of a large table the kind of its values stays known"

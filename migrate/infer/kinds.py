@@ -1,6 +1,8 @@
 """What an expression is, as far as the code tells."""
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+LARGEST = 1000  # kinds within a kind
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,22 @@ class Kind:
     narrow: bool = False
     fields: "tuple[tuple[str, Kind], ...]" = ()  # of a mapping or container whose keys are known
     key: "Kind | None" = None  # of a mapping whose keys are modules
+    size: int = field(default=1, init=False, repr=False, compare=False)  # how many kinds it is made of
+
+    def __post_init__(self) -> None:
+        """What holds structures within structures without end, such as caches that methods hand down, forgets what is in them."""
+        if self.items is None and self.item is None and self.key is None and not self.fields:
+            return
+        parts = [self.item, self.key, *(self.items or ()), *(k for _, k in self.fields)]
+        size = 1 + sum(k.size for k in parts if k is not None)
+        if size > LARGEST:
+            object.__setattr__(self, "fields", ())
+            size = 1 + sum(k.size for k in (self.item, self.key, *(self.items or ())) if k is not None)
+        if size > LARGEST:
+            for name in ("items", "item", "key"):
+                object.__setattr__(self, name, None)
+            size = 1
+        object.__setattr__(self, "size", size)
 
     def member(self, name: str) -> "Kind | None":
         """What is under a known key."""
