@@ -19,9 +19,9 @@ class Turns:
         self.kept = kept
         self.fill = fill
         self.model = model
-        self.held: list[tuple[Any, dict[str, Any]]] = []
+        # What modules hold besides parameters and buffers (counters, what they computed once), in float64 and in float32.
+        self.inside = [(m, {k: _double(v) for k, v in held.items()}) for m, held in self._held()]
         self.outside: list[tuple[Any, dict[str, Any]]] = []
-        self.note()
         self.first: dict[int, int] = {}  # tensor -> its first entry
         for i, (_, _, tensor) in enumerate(kept.entries):
             if tensor.is_floating_point():
@@ -34,22 +34,21 @@ class Turns:
         """Whether a tensor is in float64 just now."""
         return self.first.get(id(tensor), -1) in self.narrow
 
-    def note(self) -> None:
-        """What modules hold besides parameters and buffers (counters, what they computed once): runs in float64 start from here as well."""
-        self.held = [(m, dict(vars(m))) for m in self.model.modules()]
+    def _held(self) -> list[tuple[Any, dict[str, Any]]]:
+        return [(m, dict(vars(m))) for m in self.model.modules()]
 
     def widen(self, whole: bool) -> None:
         """From here on the model is in float64, all of it where `whole` says so."""
-        self.outside = [(m, dict(vars(m))) for m in self.model.modules()]
-        _hold(self.held)
+        self.outside = self._held()
+        modes = [m.training for m, _ in self.inside]
+        _hold(self.inside)
+        for (m, _), training in zip(self.inside, modes, strict=True):
+            m.training = training
         tensors = [t for _, _, t in self.kept.entries]
         for tensor in tensors:
             if id(tensor) in self.first and (whole or not isinstance(tensor, torch.nn.Parameter)):
                 self._wide(self.first[id(tensor)], remember=not whole)
-        for m, before in self.held:
-            for key, value in before.items():
-                if isinstance(value, torch.Tensor) and value.is_floating_point():
-                    vars(m)[key] = value.double()
+        for m, _ in self.inside:
             if not whole and (own := self._of(m)):
                 self.handles.append(m.register_forward_pre_hook(lambda *_, own=own: self._enter(own)))
                 self.handles.append(m.register_forward_hook(lambda *_, own=own: self._leave(own), always_call=True))
@@ -62,6 +61,7 @@ class Turns:
         self.running.clear()
         for i in list(self.narrow):
             self._narrow(i)
+        self.inside = [(m, dict(vars(m))) for m, _ in self.inside]
         _hold(self.outside)
 
     def _of(self, m: Any) -> list[int]:
@@ -93,6 +93,10 @@ class Turns:
         with _disable_current_modes(), torch.no_grad():
             tensor, old = self.kept.entries[i][2], self.narrow.pop(i)
             tensor.data = self.kept.value(i).clone() if old is None else old
+
+
+def _double(value: Any) -> Any:
+    return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
 
 def _hold(held: list[tuple[Any, dict[str, Any]]]) -> None:

@@ -90,8 +90,6 @@ class Sides:
             self._kept[side].become(side)
             self._wide = side
         self.restore(side)
-        if self._turns:
-            self._turns.note()
         try:
             return self._run(side, task, values)[:2]
         finally:

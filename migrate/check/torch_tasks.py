@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from migrate.check import leaves
 from migrate.check.spool import dtype_name, to_numpy
@@ -69,7 +70,8 @@ def _alone(sides: Sides, chosen: list[dict[str, Any]], scale: float, read: Any, 
     for e in chosen:
         sides.draws.restart()
         module = modules[e["module"]]
-        args, kwargs = convert(side, leaves.decode(e["arguments"], read))
+        with _disable_current_modes():  # what is read is in float32
+            args, kwargs = convert(side, leaves.decode(e["arguments"], read))
         buffers = dict(module.named_buffers())
         try:
             with torch.no_grad():
