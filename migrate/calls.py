@@ -9,7 +9,7 @@ from migrate.edits import ATOM, BITOR, LAMBDA, Emitter, Piece, precedence, requi
 from migrate.infer.kinds import Kind
 from migrate.tables import DROPPED, REFUSED, Condition, Parameter, Row, Variant, template
 
-ALIASES = {"axis": "dim", "keepdims": "keepdim", "x1": "input", "x2": "other", "axes": "dim", "axis0": "dim0", "axis1": "dim1", "x": "input", "a": "input", "indices": "indices_or_sections", "sections": "indices_or_sections"}  # names of NumPy and of overloads
+ALIASES = {"axis": "dim", "keepdims": "keepdim", "x1": "input", "x2": "other", "axes": "dim", "axis0": "dim0", "axis1": "dim1", "x": "input", "a": "input", "tensor": "input", "split_size": "split_size_or_sections", "indices": "indices_or_sections", "sections": "indices_or_sections"}  # names of NumPy and of overloads
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ TARGETS = {"flax": ("flax", "jax"), "keras": ("keras", "jax")}  # the variants t
 KINDS = ("function", "attribute", "noop")
 ROW_KEYS = {"torch", "also", "methods", "kind", "signature", "returns", "note", "call", "support", "state", "case", "attributes", "jax", "flax", "keras", "inplace", "value", "imports", "makers", "known"}
 OTHER_KEYS = {"library", "alias", "noise", "known"}  # read by libraries.py and known.py
-VARIANT_KEYS = {"when", "to", "pin", "drop", "reject", "cast", "deviates", "reason", "pick", "note", "returns", "limits"}
+VARIANT_KEYS = {"when", "to", "pin", "drop", "reject", "cast", "deviates", "reason", "pick", "unpacked", "note", "returns", "limits"}
 
 
 class TableError(ValueError):
@@ -56,6 +56,7 @@ class Variant:
     reject: frozenset[str] = frozenset()
     cast: Mapping[str, str] = field(default_factory=dict)
     pick: Mapping[str, str] = field(default_factory=dict)
+    unpacked: Mapping[str, str] = field(default_factory=dict)
     deviates: str = ""
     reason: str = ""
     returns: str = ""
@@ -169,6 +170,7 @@ def _variant(raw: Mapping[str, Any], where: str) -> Variant:
         reject=frozenset(_strings(raw.get("reject"))),
         cast=raw.get("cast", {}),
         pick=raw.get("pick", {}),
+        unpacked=raw.get("unpacked", {}),
         deviates=raw.get("deviates", ""),
         reason=raw.get("reason", ""),
         returns=raw.get("returns", ""),

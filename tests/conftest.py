@@ -10,6 +10,7 @@ import pytest
 
 LONG = ("test_rows.py::test_numbers", "test_every_choice_of_pieces_of_the_rules", "test_pins.py", "test_keras_", "test_layers_", "test_support_", "test_edges.py")
 SHARE = 3  # one in so many
+DEAR = {"test_edges.py::test_gradients": 9}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -22,7 +23,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leaves out most parametrised cases of the long tables, the same ones in every run; what is named on the command line stays."""
     if config.getoption("--full") or config.getoption("keyword"):
         return
-    left_out = [i for i in items if "[" in i.nodeid and any(name in i.nodeid for name in LONG) and zlib.crc32(i.nodeid.encode()) % SHARE]
+    left_out = [i for i in items if "[" in i.nodeid and any(name in i.nodeid for name in LONG) and zlib.crc32(i.nodeid.encode()) % next((n for name, n in DEAR.items() if name in i.nodeid), SHARE)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         chosen = set(map(id, left_out))

@@ -1,6 +1,5 @@
 """Every support function that a row's case runs, at its edges: all equal, zeros, a NaN, negative, a large mean; nothing along an axis, one element, a batch of one. The
 gradients at the same edges (test_support_math_linalg has more edges of matrices)."""
-import warnings
 from collections.abc import Callable
 from typing import Any
 

@@ -50,7 +50,7 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
     if base is None:
         ctx.refuse("MIG303", node, "the tensor that is written to has no name")
         return
-    if selecting.moves_axes(ctx, target) or aliases.is_lost(ctx, node):
+    if selecting.is_refused(ctx, target) or aliases.is_lost(ctx, node):
         return  # refused there
     after = aliases.check(ctx, node, base)
     ctx.edit(node, lambda e: _with_after(e, node, _assigned(ctx, e, target, e.piece(node.value), "set"), after), RULE, why="x[i] = y")
@@ -136,6 +136,9 @@ def updated(ctx: Context, e: Emitter, target: ast.Subscript, value: Piece, how: 
         return Piece(f"{ctx.name('where_set')}({base.at(LAMBDA)}, {mask.at(LAMBDA)}, {value.at(LAMBDA)})")
     if how == "set" and _may_be_list(ctx, target):
         return Piece(f"{ctx.name('set_item')}({base.at(LAMBDA)}, {e.piece(target.slice).at(LAMBDA)}, {value.at(LAMBDA)})")
+    if selecting.moves_axes(ctx, target):
+        first, rest = selecting.halves(ctx, e, target)
+        return Piece(f"{base.at(17)}.at[{first}].set({base.at(17)}[{first}].at[{rest}].{how}({value.at(LAMBDA)}))")
     return Piece(f"{base.at(17)}.at[{views.index(e, target)}].{how}({value.at(LAMBDA)})")
 
 
@@ -169,7 +172,7 @@ def visit_augmented(ctx: Context, node: ast.AugAssign) -> None:
         if base is None:
             ctx.refuse("MIG303", node, "the tensor that is written to has no name")
             return
-        if selecting.moves_axes(ctx, target) or aliases.is_lost(ctx, node):
+        if selecting.is_refused(ctx, target) or aliases.is_lost(ctx, node):
             return  # refused there
         after = aliases.check(ctx, node, base)
         ctx.edit(node, lambda e: _with_after(e, node, _augmented_item(ctx, e, node, target), after), RULE, why="x[i] += y")
@@ -184,7 +187,8 @@ def _augmented_item(ctx: Context, e: Emitter, node: ast.AugAssign, target: ast.S
     if isinstance(node.op, ast.Sub) and _simple_index(ctx, target.slice):
         how, value = "add", Piece(f"-{value.at(UNARY)}", UNARY)
     if how is None or not _simple_index(ctx, target.slice):
-        now = Piece(f"{read(ctx, e, target.value).at(17)}[{views.index(e, target)}]")
+        index = "][".join(selecting.halves(ctx, e, target)) if selecting.moves_axes(ctx, target) else views.index(e, target)
+        now = Piece(f"{read(ctx, e, target.value).at(17)}[{index}]")
         value, how = Piece(f"{now.text} {SIGNS[type(node.op)]} {value.at(MULTIPLY + 1)}", ADD), "set"
     return _assigned(ctx, e, target, value, how)
 

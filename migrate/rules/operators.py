@@ -201,11 +201,19 @@ def note(ctx: Context, node: ast.AST, row: Row, variant: Variant) -> None:
 
 def fill(ctx: Context, node: ast.Call, bound: Bound, variant: Variant, emitter: Emitter, text: str = "") -> Piece:
     """The new call."""
-    text = named(ctx, node, bound, text or variant.to)
+    text = named(ctx, node, bound, text or _unpacked(ctx, node, variant) or variant.to)
     stream = rngs.stream(ctx, node) if "rngs" in template_names(text) else ""
     if "axes" in template_names(text):
         return Filler(text, variant, bound, ctx.name, ctx.kind, stream, _axes(ctx, node, emitter)).fill(emitter)
     return in_shape(ctx, node, bound, variant, stream, emitter, text) or Filler(text, variant, bound, ctx.name, ctx.kind, stream).fill(emitter)
+
+
+def _unpacked(ctx: Context, node: ast.Call, variant: Variant) -> str:
+    """The template for a result of which so many parts are given names."""
+    parent = ctx.source.parent(node) if variant.unpacked else None
+    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(target := parent.targets[0], (ast.Tuple, ast.List)):
+        return ""
+    return "" if any(isinstance(t, ast.Starred) for t in target.elts) else variant.unpacked.get(str(len(target.elts)), "")
 
 
 def _axes(ctx: Context, node: ast.Call, e: Emitter) -> str:

@@ -56,6 +56,7 @@ EXAMPLES = (
     Example("def f(x: torch.Tensor):\n    return x.max(dim=1)[0], torch.topk(x, 3).indices, x.sort()[1]\n", jax="    return max_dim(x, 1).values, jax.lax.top_k(x, 3)[1], jnp.argsort(x)\n"),
     Example("def f(x: torch.Tensor):\n    return x.max(\n        1,  # rows\n    )[0]\n", jax="max_dim(x, 1).values"),
     Example("def f(x: torch.Tensor):\n    values, indices = x.max(dim=1)\n    return values[0], indices\n", jax="    values, indices = max_dim(x, dim=1)\n    return values[0], indices\n"),
+    Example("def f(x: torch.Tensor):\n    a, b = x.chunk(2, 1)\n    return [p for p in a.chunk(2)], b\n", jax="    a, b = jnp.array_split(x, 2, axis=1)\n    return [p for p in chunk(a, 2)], b\n", why="an axis of one gives one piece"),
     Example("def f(d, g):\n    return d.values(), g(1)[0]\n"),
     Example("def f(text: str):\n    return text.split(',')[0]\n"),
 )

@@ -1,13 +1,14 @@
 """Select by numbers before index tensors: PyTorch takes `x[0, :, i]` for `x[0][:, i]`, JAX counts the number as an index tensor and moves its axes to the front.
 
-Converted: `x[0, :, i]`, `x[:, 0, :, i]`, `x[-1, ..., mask]`.
+Converted: `x[0, :, i]`, `x[:, 0, :, i]`, `x[-1, ..., mask]`, writing to such an element (by inplace); also where nothing is known of i, as it is the same for a number or a slice.
 Unchanged: numbers beside an index tensor, `x[i, :, 0]`, slices and numbers alone.
-Refused: writing to such an element; a mask of several axes before the number.
+Refused: a mask of several axes before the number.
 """
 import ast
 
 from migrate.context import Context
 from migrate.edits import ATOM, Emitter, Piece
+from migrate.infer.kinds import Kind
 from migrate.rules.example import Example
 
 RULE = "selecting"
@@ -15,29 +16,47 @@ RULE = "selecting"
 
 def visit_subscript(ctx: Context, node: ast.Subscript) -> None:
     """`x[0, :, i]` of a tensor."""
-    if not moves_axes(ctx, node) or ctx.owned(node) or isinstance(node.ctx, ast.Del):
+    if not moves_axes(ctx, node) or ctx.owned(node):
         return
+    if is_refused(ctx, node):
+        ctx.refuse("MIG302", node, "a number and a mask with a slice between them: JAX moves the axes; select by the number first, `x[0][:, i]`")
+    elif isinstance(node.ctx, ast.Load):
+        ctx.edit(node, lambda e: Piece("{}[{}][{}]".format(e.piece(node.value).at(ATOM), *halves(ctx, e, node))), RULE, why="x[0, :, i]")
+
+
+def is_refused(ctx: Context, node: ast.Subscript) -> bool:
+    """Whether a mask, which may stand for several axes, comes before a number."""
+    if not moves_axes(ctx, node):
+        return False
+    assert isinstance(node.slice, ast.Tuple)
+    return any(ctx.kind(p).dtype == "bool" for p in node.slice.elts[: _last_number(ctx, node.slice.elts)])
+
+
+def halves(ctx: Context, e: Emitter, node: ast.Subscript) -> tuple[str, str]:
+    """The index that selects by the numbers, and the one of the rest."""
     assert isinstance(node.slice, ast.Tuple)
     parts = node.slice.elts
-    if isinstance(node.ctx, ast.Store) or any(ctx.kind(p).dtype == "bool" for p in parts[: _last_number(ctx, parts)]):
-        ctx.refuse("MIG302", node, "a number and an index tensor with a slice between them: JAX moves the axes; select by the number first, `x[0][:, i]`")
-        return
-    ctx.edit(node, lambda e: Piece(f"{e.piece(node.value).at(ATOM)}[{', '.join(_first(ctx, e, parts))}][{', '.join(e.render(p) for p in parts if not _is_number(ctx, p))}]"), RULE, why="x[0, :, i]")
+    return ", ".join(_first(ctx, e, parts)), ", ".join(e.render(p) for p in parts if not _is_number(ctx, p))
 
 
 def moves_axes(ctx: Context, node: ast.Subscript) -> bool:
     """Whether an index gives other axes in JAX: its tensors are together for PyTorch, after a slice, and apart where numbers count as tensors."""
-    if not isinstance(node.slice, ast.Tuple) or not ctx.kind(node.value).is_tensor:
+    held = ctx.kind(node.value)
+    if not isinstance(node.slice, ast.Tuple) or not (held.is_tensor or held.is_unknown and isinstance(node.ctx, ast.Store)):
         return False
     parts = node.slice.elts
     numbers = [i for i, p in enumerate(parts) if _is_number(ctx, p)]
     plain = [i for i, p in enumerate(parts) if _is_plain(ctx, p)]
     tensors = [i for i in range(len(parts)) if i not in numbers and i not in plain]
-    if not numbers or not tensors or not any(ctx.kind(parts[i]).is_tensor or ctx.kind(parts[i]).tag == "list" for i in tensors):
+    if not numbers or not tensors or not any(_may_be_tensor(ctx.kind(parts[i])) for i in tensors):
         return False
     together = not any(tensors[0] < i < tensors[-1] for i in plain)
     every = sorted(numbers + tensors)
     return together and any(i < tensors[0] for i in plain) and any(every[0] < i < every[-1] for i in plain)
+
+
+def _may_be_tensor(kind: Kind) -> bool:
+    return kind.is_tensor or kind.tag == "list" or kind.is_unknown
 
 
 def _is_number(ctx: Context, part: ast.expr) -> bool:
@@ -69,7 +88,10 @@ EXAMPLES = (
     Example(f"{HEAD}    return x[0, :, i]\n", jax="    return x[0][:, i]\n"),
     Example(f"{HEAD}    return x[:, 0, 1:, i] + x[-1, ..., i] + x[:, 2, None, [0, 1]]\n", jax="    return x[:, 0][:, 1:, i] + x[-1][..., i] + x[:, 2][:, None, jnp.asarray([0, 1])]\n"),
     Example(f"{HEAD}    return x[..., i, :, 0]\n", jax="    return x[..., :, :, 0][..., i, :]\n", why="the number comes last"),
-    Example(f"{HEAD}    y = x + 1\n    y[0, :, i] = 2\n    return y\n", refused="MIG302"),
+    Example(f"{HEAD}    y = x + 1\n    y[0, :, i] = 2\n    return y\n", jax="    y = y.at[0].set(y[0].at[:, i].set(2))\n"),
+    Example(f"{HEAD}    y = x + 1\n    y[0, :, i] *= 2\n    return y\n", jax="    y = y.at[0].set(y[0].at[:, i].set(y[0][:, i] * 2))\n"),
+    Example("def f(x: torch.Tensor, m: torch.BoolTensor):\n    return x[:, m, :, 0]\n", refused="MIG302"),
     Example("def f(x, i):\n    return x[0, :, i] + x[i, 0]\n", why="what these are is not known"),
+    Example("def f(x: torch.Tensor, i):\n    return x[0, :, i]\n", jax="    return x[0][:, i]\n"),
     Example("def f(x, n: int):\n    return x[0, :, n], x[:, n, 1:]\n"),
 )
