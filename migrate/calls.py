@@ -191,6 +191,8 @@ def _literal_is(name: str, node: ast.expr) -> bool | None:
             return isinstance(held, float)
         case "negative":
             return isinstance(node, ast.UnaryOp)
+        case "of one":
+            return isinstance(held, str) and "," not in held
     return False
 
 

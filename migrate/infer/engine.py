@@ -255,6 +255,8 @@ ONLY_TENSOR = frozenset(
     ["size", "clone", "unsqueeze", "view", "permute", "contiguous", "masked_fill", "masked_fill_", "detach", "numel", "expand", "chunk", "shape", "ndim", "softmax", "dim", "sigmoid", "unsqueeze_", "transpose", "new_zeros", "new_ones", "new_tensor", "new_full", "scatter", "scatter_", "gather", "index_select", "log_softmax", "relu", "matmul", "bmm", "expand_as", "view_as", "reshape", "device", "is_cuda", "H", "mT", "mH", "is_nested", "is_sparse", "itemsize", "nbytes", "is_quantized", "is_leaf", "data_ptr", "is_complex", "is_floating_point", "element_size", "index_add", "scatter_add", "masked_select", "logsumexp", "cumsum", "log_softmax", "sigmoid", "tanh", "addmm", "baddbmm", "bmm", "matmul", "mm", "unflatten", "movedim", "clamp_min", "clamp_max", "rsqrt", "erf", "exp_", "sub_", "div_", "masked_scatter", "index_fill", "tril", "triu", "argsort", "type_as", "unbind", "repeat_interleave", "narrow", "clamp", "add_", "mul_", "requires_grad", "unfold", "roll", "topk", "norm", "byte", "char", "short", "long", "bool"]
 )
 
+CASTS = frozenset({"float", "half", "double", "bfloat16", "to", "type"})  # methods of tensors and modules, and of no number
+
 
 def usage(inf: Inference, file: FileInfo, function: FunctionNode | ast.Lambda, name: str) -> Kind:
     """What the body's use of a name tells."""
@@ -276,7 +278,7 @@ def usage(inf: Inference, file: FileInfo, function: FunctionNode | ast.Lambda, n
             if isinstance(parent.func, ast.Name) and parent.func.id == "range" or use in parent.args[:2] and isinstance(parent.func, ast.Attribute) and parent.func.attr == "Linear":
                 return INT
         if isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.FloorDiv, ast.Mod)) and parent.left is use and not _is_text(parent.right):
-            return INT
+            return TENSOR.but(sure=False) if any(isinstance(p, ast.Attribute) and p.attr in CASTS for _, p in held) else INT
         if isinstance(parent, ast.Compare) and isinstance(parent.ops[0], (ast.Eq, ast.In)) and _is_text(parent.comparators[0]):
             return STR
     return UNKNOWN
