@@ -123,13 +123,14 @@ def test_assessment(tmp_path, capsys, monkeypatch):
     project = write_project(tmp_path / "p")
     (project / "hostile.py").write_text(
         "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader\nimport torchmetrics\n\ne = nn.Embedding(3, 4, sparse=True)\nx = torch.nonzero(torch.ones(3))\n"
-        "y = x.sum().item()\nz = torch.zeros(3, dtype=torch.float64)\nloader = DataLoader([], batch_size=2)\nfine = DataLoader([], drop_last=True)\n"
+        "y = x.sum().item() if torch.cuda.is_available() else 0\nz = torch.zeros(3, dtype=torch.float64)\nloader = DataLoader([], batch_size=2)\nfine = DataLoader([], drop_last=True)\n"
     )
     found = assess(project, Options(), Here(), lambda *a: None)
     assert found["totals"]["modules"] == 4 and 0.5 < found["share"]["constructs"] < 1
     kinds = {h["kind"]: [p["line"] for p in h["places"] if p["path"] == "hostile.py"] for h in found["hostile"]}
     assert kinds == {"sparse embedding": [6], "data-dependent shape": [7], "host round trip": [8], "float64": [9], "dynamic batch": [10]}
     operators = {o["name"]: (o["times"], o["known"]) for o in found["operators"]}
+    assert operators["torch.cuda.is_available"] == (1, True), "what a rule converts needs no row"
     assert operators["torch.frobnicate"] == (2, False) and operators["torch.nn.Linear"] == (2, True)
     assert {"message": "torch.frobnicate has no equivalent yet", "times": 3} in found["blockers"][0]["about"], "those in cells of notebooks too"
     assert found["blockers"][0]["places"] and {"name": "torchmetrics", "files": 1} in found["libraries"]

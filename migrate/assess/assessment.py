@@ -68,7 +68,7 @@ def _summed(plan: Plan, files: dict[str, Any], surveys: dict[str, Any]) -> dict[
             "files": _share(sum(not n for n in errors.values()), len(files)),
             "lines": _share(sum(n for p, n in lines.items() if not errors[p]), sum(lines.values())),
         },
-        "operators": _operators(surveys),
+        "operators": _operators(surveys, " ".join(d[3] for f in files.values() for d in f["diagnostics"] if CODES[d[2]].severity == "error")),
         "blockers": [
             _blocker(c, n, files)
             for c, n in sorted(codes.items(), key=lambda c: (-effort({c[0]: c[1]}), c))
@@ -85,13 +85,15 @@ def _share(part: int, whole: int) -> float:
     return round(part / whole, 4) if whole else 1.0
 
 
-def _operators(surveys: dict[str, Any]) -> list[dict[str, Any]]:
+def _operators(surveys: dict[str, Any], refused: str) -> list[dict[str, Any]]:
+    """The names, with how often each is used; `known` where it has a row, or a rule that converts it: then nothing that was refused names it."""
+    named = set(re.findall(r"[\w.]+", refused))
     counts: Counter[str] = Counter()
     known: dict[str, bool] = {}
     for s in surveys.values():
         for name, (n, is_known) in s["operators"].items():
             counts[name] += n
-            known[name] = is_known
+            known[name] = is_known or name not in named
     return [{"name": name, "times": n, "known": known[name]} for name, n in sorted(counts.items(), key=lambda c: (-c[1], c[0]))]
 
 

@@ -82,7 +82,7 @@ def _print(found: dict[str, Any]) -> None:
         screen.print("", table)
     unknown = [o for o in found["operators"] if not o["known"]]
     screen.print(
-        f"\n{len(found['operators'])} names of PyTorch are used, {len(unknown)} of them without a row: "
+        f"\n{len(found['operators'])} names of PyTorch are used, {len(unknown)} of them unknown to the conversion: "
         + (escape(", ".join(f"{o['name']} ({o['times']})" for o in unknown[:8])) or "none")
     )
     if found["libraries"]:
