@@ -11,6 +11,7 @@ import migrate
 from migrate.support.extract import load, used_by
 from migrate.support.fitting import Fitting
 from migrate.support.folding import Folder
+from migrate.support.receivers import settled
 from migrate.support.uses import words_of
 
 POOL = '''
@@ -250,3 +251,36 @@ def test_a_support_module_that_is_there(tmp_path) -> None:  # type: ignore[no-un
 
 def test_used_by_names_attributes_and_calls() -> None:
     assert {"shape", "conv(_)"} <= used_by(ast.parse("from torch_support import conv\nconv(x.shape)"))
+
+
+ASKED = {
+    "layers = []\n    layers.append(x)": False, "layers = x\n    layers.append(x)": True, "layers = []\n    layers = x\n    layers.append(x)": True,
+    "layers = [1] * 2\n    layers += [3]\n    layers.append(x)": False, "x.append(1)": True, "for layers in x:\n        layers.append(1)": True,
+    "layers = []\n    def g():\n        nonlocal layers\n        layers = x\n    layers.append(1)": True, "layers = list(x)\n    layers.append(1)": False,
+    "x.layers = nnx.List([])\n    x.layers.append(1)": False, "x.layers = Sequential()\n    x.layers.append(1)": True, "x.layers.append(1)": True,
+    "x.layers = []\n    setattr(x, y, x)\n    x.layers.append(1)": True, "layers = []\n    getattr(x, 'append')(layers)": True, "layers, y = [], x\n    layers.append(1)": False,
+    "layers, y = x\n    layers.append(1)": True,
+}
+STORES = {"x.bias[...] = 0": False, "layers = {}\n    layers[1] = 2": False, "x[0] = y": True, "x.net[0] = y": True, "x.net = []\n    x.net[0] = y": False}
+
+
+@pytest.mark.parametrize("body", STORES)
+def test_items_that_only_lists_and_variables_are_given(body: str) -> None:
+    assert ("[]=" in settled(used_by(ast.parse(f"def f(x):\n    {body}\n")))) == STORES[body]
+
+
+@pytest.mark.parametrize("body", ASKED)
+def test_methods_that_only_lists_are_asked_for(body: str) -> None:
+    assert ("append" in settled(used_by(ast.parse(f"def f(x):\n    {body}\n")))) == ASKED[body]
+
+
+def test_methods_that_another_file_makes_one_ask_for() -> None:
+    lists = used_by(ast.parse("class A:\n    def f(self):\n        self.layers = []\n        self.layers.append(1)\n"))
+    assert "append" not in settled(lists)
+    for other in ("self.layers = Sequential()", "self.layers, self.n = x", "setattr(self, name, x)"):
+        assert "append" in settled(lists | used_by(ast.parse(f"class B(A):\n    def g(self, x):\n        {other}\n"))), other
+    assert "append" in settled(lists | used_by(ast.parse("class B(A):\n    layers: Sequential\n")))
+
+
+def test_keyword_arguments_are_a_dict() -> None:
+    assert "pop" not in settled(used_by(ast.parse("def f(**options):\n    return options.pop('a')\n")))

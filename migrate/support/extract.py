@@ -10,6 +10,7 @@ from pathlib import Path
 from migrate.source.text import walk
 from migrate.support.fitting import Fitting
 from migrate.support.folding import nodes_of
+from migrate.support.receivers import settled, without_plain
 from migrate.support.shape import names_in, parsed
 from migrate.support.uses import words_of
 
@@ -40,8 +41,11 @@ class Definition:
 
     @cached_property
     def attributes(self) -> set[str]:
-        """The attribute names that it uses."""
-        return attributes_of(self.node, nodes_of(self.node))
+        """The attribute names that it uses, as `receivers.py` words them."""
+        nodes = nodes_of(self.node)
+        written = {f"={n.attr}" for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)}
+        found = attributes_of(self.node, nodes) - ({"a.b.c="} if self.name == "renamed" else set())  # it sets attributes of the layer that has it
+        return without_plain(found, nodes) | written
 
     @cached_property
     def _pruned(self) -> "dict[tuple[str, ...], Definition]":
@@ -124,13 +128,14 @@ class Support:
     def _reached(self, names: Iterable[str], used: set[str] | None) -> list[Definition]:
         """The definitions with all that they use; without the methods that nothing uses, where `used` is given."""
         while True:
+            asked = set() if used is None else settled(used)
             wanted: dict[str, Definition] = {}
             stack = sorted(names)
             while stack:
                 name = stack.pop()
                 if name not in wanted:
                     d = self.definitions[name]
-                    wanted[name] = d if used is None else d.without_unused(used)
+                    wanted[name] = d if used is None else d.without_unused(asked)
                     stack += wanted[name].needs
             chosen = sorted(wanted.values(), key=lambda d: d.order)
             if used is None:
@@ -180,7 +185,7 @@ def attributes_of(tree: ast.AST, nodes: Iterable[ast.AST] = ()) -> set[str]:
 def used_by(tree: ast.AST, nodes: Iterable[ast.AST] = ()) -> set[str]:
     """What of the support code a file's code uses: the attribute names, and the calls and other uses of definitions as `uses.py` writes them."""
     nodes = list(nodes) or walk(tree)
-    return attributes_of(tree, nodes) | words_of(nodes)
+    return without_plain(attributes_of(tree, nodes), nodes) | words_of(nodes)
 
 
 def _is_kept(method: str, used: set[str]) -> bool:

@@ -61,8 +61,7 @@ class Sequential(nnx.Sequential):
 
     def add_module(self, name, module):
         """Adds a layer at the end under that name."""
-        self.layers.append(module)
-        self.child_names += (name,)
+        self.layers, self.child_names = nnx.List([*self.layers, module]), (*self.child_names, name)
 
     def append(self, module):
         """Adds a layer at the end."""
