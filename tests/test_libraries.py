@@ -295,4 +295,4 @@ def test_losses() -> None:
 def test_what_is_left_is_imported_where_it_is_used_only() -> None:
     source = "import torch\nfrom transformers import initialization as init\n\n\ndef start(w: torch.Tensor, b: torch.Tensor):\n    init.zeros_(b)\n    init.never_(w)\n    init.ones_(b)\n"
     found = migrate.convert_source(source)
-    assert found.code.endswith("    b = zeros_(b)\n    from transformers import initialization as init\n    # MIG301 transformers.never_ has no equivalent yet\n    init.never_(w)\n    b = ones_(b)\n"), found.code
+    assert found.code.endswith("    b = zeros_(b)\n    from transformers import initialization as init\n    # MIG301 transformers.never_ has no equivalent yet\n    init.never_(w)\n    b = ones_(b)\n    return b\n"), found.code
