@@ -196,7 +196,7 @@ def _outputs(files: Mapping[Path, Conversion], out: Path, target: str, modules: 
     for m in modules.values():
         c = files[m.path]
         names |= c.names
-        used |= _attributes(c.code)
+        used |= _attributes(c.code) if c.used is None else c.used
         name = boundary.place(m.name, target)
         for package in _packages(boundary, m.name, name):
             written.setdefault(out.joinpath(*package, "__init__.py"), b"")

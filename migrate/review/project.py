@@ -48,8 +48,8 @@ class Review:
         text = self.session.text(review)
         names = c.names if text == review.converted else _support_names(text, review.imports.support) & set(review.imports.support_names)
         whole = next((m.whole for m in self.planned.modules.values() if m.path == path), True)
-        text = text if whole else close_gaps(text)
-        return replace(c, code=text.replace("\n", c.newline), names=names)
+        used = c.used if text == review.converted else None
+        return replace(c, code=(text if whole else close_gaps(text)).replace("\n", c.newline), names=names, used=used)
 
 
 def _support_names(text: str, support: str) -> frozenset[str]:
