@@ -49,6 +49,8 @@ OPEN = {
     ),
     "what rounding leaves of a singular matrix": ("equal", "geqrf pinverse linalg.cond"),
     "a padding index beyond the rows": ("one element_gradients", "embedding"),
+    "raises here, as nothing is divided into parts": ("empty", "functional.grid_sample grid_sampler functional.fold"),
+    "beyond what 32 bits hold": ("large mean_gradients", "polygamma Tensor.polygamma"),
     "a mean of nothing: what was in memory": ("empty", "functional.multi_margin_loss functional.multilabel_margin_loss"),
 }
 

@@ -136,7 +136,7 @@ class Support:
                 if name not in wanted:
                     d = self.definitions[name]
                     wanted[name] = d if used is None else d.without_unused(asked)
-                    stack += wanted[name].needs
+                    stack += [n for n in wanted[name].needs if n in self.definitions]  # of fitted ones, some only have the name of a local variable
             chosen = sorted(wanted.values(), key=lambda d: d.order)
             if used is None:
                 return chosen
