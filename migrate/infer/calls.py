@@ -281,7 +281,7 @@ def _imported(inf: Inference, frame: Frame, node: ast.Call, name: str, args: lis
     if name == "functools.partial" and args:
         inner = args[0]
         if inner.tag in ("class", "factory"):
-            return Kind("factory", ref=refs(inner))
+            return Kind("factory", ref=frozenset(refs(inner)))
         return inner
     if name.startswith("einops."):
         return EINOPS.get(last, UNKNOWN)

@@ -162,9 +162,15 @@ def _refs(kind: Kind) -> frozenset[Any]:
     return frozenset([kind.ref]) if kind.ref is not None else frozenset()
 
 
-def refs(kind: Kind) -> frozenset[Any]:
-    """What a class or factory may refer to; empty where not all is known."""
-    return _refs(kind)
+def refs(kind: Kind) -> tuple[Any, ...]:
+    """What a class or factory may refer to, in an order that does not depend on where it lies in memory; empty where not all is known."""
+    found = _refs(kind)
+    return tuple(sorted(found, key=_place)) if len(found) > 1 else tuple(found)
+
+
+def _place(ref: Any) -> tuple[str, str, int]:
+    node = getattr(ref, "node", None)
+    return type(ref).__name__, getattr(ref, "dotted", "") or getattr(ref, "torch", "") or getattr(ref, "name", "") or str(ref), getattr(node, "lineno", 0)
 
 
 def join_all(kinds: "tuple[Kind, ...] | list[Kind]") -> Kind:

@@ -47,12 +47,13 @@ def nesting(made: Hashable) -> int:
 
 def ordered(value: Value) -> list[Ref]:
     """Its parts, in an order that does not depend on where they lie in memory."""
-    return sorted(value, key=lambda r: (_position(r.made), _position(r.views), r.copied, not r.sure)) if len(value) > 1 else list(value)
+    return sorted(value, key=lambda r: (position(r.made), position(r.views), r.copied, not r.sure)) if len(value) > 1 else list(value)
 
 
-def _position(part: object) -> str:
+def position(part: object) -> str:
+    """Where a part stands, as text to sort by."""
     if isinstance(part, tuple):
-        return f"({','.join(map(_position, part))})"
+        return f"({','.join(map(position, part))})"
     if isinstance(part, ast.AST):
         return f"{getattr(part, 'lineno', 0):08}:{getattr(part, 'col_offset', 0):06}:{getattr(part, 'end_lineno', 0):08}:{getattr(part, 'end_col_offset', 0):06}"
     return repr(part) if isinstance(part, (str, int)) else type(part).__name__

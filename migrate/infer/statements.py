@@ -193,7 +193,7 @@ def narrow(inf: Inference, frame: Frame, test: ast.expr, holds: bool) -> None:
                 kind = stated[0]
                 for k in stated[1:]:
                     if kind.tag == k.tag == "module":
-                        kind = Kind("module", ref=refs(kind) | refs(k)) if refs(kind) and refs(k) else Kind("module")
+                        kind = Kind("module", ref=frozenset([*refs(kind), *refs(k)])) if refs(kind) and refs(k) else Kind("module")
                     else:
                         kind = join(kind, k)
                 old = frame.lookup(name)

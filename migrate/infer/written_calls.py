@@ -4,7 +4,7 @@ from collections.abc import Hashable
 
 from migrate.calls import Refusal, bind
 from migrate.infer.kinds import refs
-from migrate.infer.sharing import ANY, NOTHING, Ref, Value, doubtful, limited, nesting
+from migrate.infer.sharing import ANY, NOTHING, Ref, Value, doubtful, limited, nesting, ordered, position
 from migrate.infer.writes import COPIES, PIECES, RESHAPES, SAME, VIEWS, Summary, Walker
 from migrate.source.modules import ClassInfo, FunctionInfo
 from migrate.tables import Row
@@ -151,17 +151,23 @@ def _layer(w: Walker, node: ast.Call, args: list[Value], keywords: dict[str | No
     if args and (how := inplace_layer(w, made)):
         w.event(node, node.args[0], args[0], argument=True, returned=how == "returned")
         return args[0] if how == "returned" else w.state.fresh(node)
-    kind = w.kind(node.func)
-    for ref in refs(kind):
-        if isinstance(ref, ClassInfo) and (forward := ref.method("forward")) is not None:
-            return _local(w, node, forward, w.value(node.func), args, keywords)
-        if isinstance(ref, Row) and args:
-            if ref.torch == "torch.nn.Identity":
-                return args[0]
-            if ref.torch.startswith(DROPOUTS):
-                return doubtful(args[0], copied=True)
-            if ref.torch in ("torch.nn.Flatten", "torch.nn.Unflatten"):
-                return doubtful(w.view(args[0], node))
+    ways = [_one_layer(w, node, ref, args, keywords) for ref in refs(w.kind(node.func))]
+    if len(ways) > 1:
+        return limited(frozenset(r for v in ways for r in doubtful(v)))
+    return ways[0] if ways else w.state.fresh(node)
+
+
+def _one_layer(w: Walker, node: ast.Call, ref: object, args: list[Value], keywords: dict[str | None, Value]) -> Value:
+    """What a call of a module returns if the module is of that class."""
+    if isinstance(ref, ClassInfo) and (forward := ref.method("forward")) is not None:
+        return _local(w, node, forward, w.value(node.func), args, keywords)
+    if isinstance(ref, Row) and args:
+        if ref.torch == "torch.nn.Identity":
+            return args[0]
+        if ref.torch.startswith(DROPOUTS):
+            return doubtful(args[0], copied=True)
+        if ref.torch in ("torch.nn.Flatten", "torch.nn.Unflatten"):
+            return doubtful(w.view(args[0], node))
     return w.state.fresh(node)
 
 
@@ -232,14 +238,14 @@ class Application:
     def run(self) -> Value:
         """Notes the writes and gives what is returned."""
         returned = self._mapped(self.summary.returned)
-        for r in sorted(self.summary.writes, key=_rank):
+        for r in ordered(frozenset(self.summary.writes)):
             self._write(r, returned)
         for (made, key), held in self.summary.fields.items():
             if made in self.inner:
                 self.w.state.write(self.inner[made], key, self._mapped(held))
-        for made, key in self.summary.rebinds:
+        for made, key in sorted(self.summary.rebinds, key=position):
             held = self.summary.fields.get((made, key), NOTHING)
-            for owner in self._of(made):
+            for owner in ordered(self._of(made)):
                 before = self.w.state.fields.get((owner.owner, key), NOTHING)
                 self.w.state.fields[owner.owner, key] = doubtful(before) | self._mapped(held) | self.w.state.fresh((self.node, key))
         return returned
@@ -261,7 +267,7 @@ class Application:
             event.product = r.made == root and isinstance(root, tuple) and root[1] in self.summary.products and isinstance(self.w.file.source.parent(self.node), ast.Expr)
 
     def _mapped(self, value: Value) -> Value:
-        found = frozenset(Ref(x.made, (*x.views, *r.views)[-4:], x.sure and r.sure, x.copied or r.copied) for r in value for x in self._of(r.made))
+        found = frozenset(Ref(x.made, (*x.views, *r.views)[-4:], x.sure and r.sure, x.copied or r.copied) for r in ordered(value) for x in self._of(r.made))
         return limited(found)
 
     def _of(self, made: Hashable) -> Value:
@@ -280,10 +286,6 @@ class Application:
             found = self.w.state.fresh((self.node, "deep" if deep else made))
             self.inner[made] = doubtful(found) if deep else found
         return self.inner[made]
-
-
-def _rank(r: Ref) -> tuple[int, str]:
-    return len(str(r.made)), str(r.made)
 
 
 __all__ = ["call", "constructed", "inplace_layer", "says_inplace"]

@@ -105,7 +105,7 @@ class _Hunks:
             made = self._readings(r, changes)
             if r[0] < r[1] and made is not None and made[0].statements and not made[1].statements:
                 gone.update(s.statement for s in self.slots.within(*r))
-        for node in {self.source.parent(s) for s in gone if self.source.parent(s) is not self.source.tree}:
+        for node in {p for s in gone if (p := self.source.parent(s)) is not self.source.tree} - gone:  # what goes whole leaves no empty block
             for name in ("body", "orelse", "finalbody"):
                 block = getattr(node, name, None)
                 if isinstance(block, list) and block and all(s in gone for s in block):
