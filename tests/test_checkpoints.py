@@ -8,9 +8,9 @@ from flax import nnx
 
 from migrate.support.flax.batchnorm import BatchNorm2d
 from migrate.support.flax.building import reset_parameters
-from migrate.support.flax.recurrent import LSTM
 from migrate.support.flax.checkpoints import load_state_dict, state_dict
 from migrate.support.flax.conv import Conv2d
+from migrate.support.flax.recurrent import LSTM
 from migrate.support.jax.creation import arrays
 
 

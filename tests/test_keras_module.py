@@ -16,8 +16,8 @@ import pytest
 
 from migrate.support.keras import walk
 from migrate.support.keras.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from migrate.support.keras.dropout import Dropout
 from migrate.support.keras.conv import Conv2d
+from migrate.support.keras.dropout import Dropout
 from migrate.support.keras.linear import Embedding, Linear
 from migrate.support.keras.module import Buffer, Module, Parameter
 from migrate.support.keras.norms import BatchNorm1d

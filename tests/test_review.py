@@ -12,9 +12,9 @@ from test_rules import EXAMPLES
 
 import migrate
 from migrate.pipeline import convert_source, deep
-from migrate.project import convert_path
 from migrate.port import folder
 from migrate.port.parts import divide
+from migrate.project import convert_path
 from migrate.review import explain, words
 from migrate.review.compose import compose
 from migrate.review.decisions import ACCEPTED, REJECTED, Decision, Decisions

@@ -21,7 +21,7 @@ CONTAINER_CLASSES = ("torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.Mod
 
 
 EINOPS = {
-    **{n: TENSOR for n in ("rearrange", "repeat", "reduce", "einsum")}, "pack": Kind("tuple", items=(TENSOR, Kind("list", item=SHAPE))), "unpack": Kind("list", item=TENSOR),
+    **dict.fromkeys(("rearrange", "repeat", "reduce", "einsum"), TENSOR), "pack": Kind("tuple", items=(TENSOR, Kind("list", item=SHAPE))), "unpack": Kind("list", item=TENSOR),
 }
 
 

@@ -70,7 +70,7 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.Name: (state.visit_element, type_tests.visit_value, layers.visit_value, operators.visit_name, leftovers.visit_value),
     ast.Subscript: (picking.visit_subscript, state.visit_element, selecting.visit_subscript, inplace.visit_index, indexing.visit_subscript),
     ast.Lambda: (rngs.visit_lambda,),
-    **{kind: (branching.visit_comprehension,) for kind in (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)},
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), (branching.visit_comprehension,)),
 }
 
 

@@ -383,9 +383,7 @@ def _attributes(owner: ClassInfo, method: FunctionInfo) -> None:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, (ast.Store, ast.Del)) and isinstance(node.value, ast.Name) and node.value.id == name:
             parent = parents[node]
             value = None
-            if isinstance(parent, ast.Assign) and node in parent.targets:
-                value = parent.value
-            elif isinstance(parent, ast.AnnAssign):
+            if isinstance(parent, ast.Assign) and node in parent.targets or isinstance(parent, ast.AnnAssign):
                 value = parent.value
             elif isinstance(parent, ast.Tuple) and isinstance(up := parents[parent], ast.Assign) and isinstance(up.value, ast.Tuple):
                 if len(up.value.elts) == len(parent.elts):

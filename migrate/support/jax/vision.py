@@ -1,5 +1,4 @@
 """Sampling grids, and moves between channels and space."""
-import math
 
 import jax
 import jax.numpy as jnp
