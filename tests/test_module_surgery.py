@@ -54,6 +54,30 @@ class Net(nn.Module):
                     p.copy_(torch.linspace(-1, i, p.numel()).view_as(p))
         return self.a(x), self.b(x.mean(2))
 """,
+    "what modules are asked for": """
+def fill(m):
+    if hasattr(m, "weight") and m.weight is not None:
+        nn.init.constant_(m.weight, 0.25)
+    if hasattr(m, "named_children"):
+        for name, child in m.named_children():
+            fill(child)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(3))
+        self.body = nn.Sequential(nn.Conv2d(2, 3, 1), nn.BatchNorm2d(3), nn.Flatten(), nn.Linear(3 * 56, 4), nn.LayerNorm(4), nn.LayerNorm(4, elementwise_affine=False))
+        fill(self)
+        self.count = sum(hasattr(m, "weight") for m in self.modules())
+        for p in self.parameters():
+            if p.ndim == 1 and len(p) < 5:
+                nn.init.constant_(p, 0.5)
+        self.total = sum(p.sum().item() for p in self.parameters())
+
+    def forward(self, x):
+        return self.body(x) * self.count + self.total
+""",
     "parameters as one vector and back": """
 class Net(nn.Module):
     def __init__(self):

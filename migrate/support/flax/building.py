@@ -152,6 +152,12 @@ def weight_of(module):
     return next((v for n in ("weight", "kernel", "scale", "embedding") if (v := getattr(module, n, None)) is not None), None)
 
 
+def has_weight(module):
+    """Whether PyTorch's layer has an attribute `weight`, be it None."""
+    native = (nnx.Linear, nnx.Conv, nnx.Embed, nnx.LayerNorm, nnx.RMSNorm)
+    return hasattr(module, "weight") or "weight" in getattr(module, "torch_state", ()) or isinstance(module, native)
+
+
 def axes_of(module):
     """The axes that bring PyTorch's weight into the order of the module's own, or None."""
     if isinstance(module, nnx.Linear):
