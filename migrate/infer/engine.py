@@ -223,7 +223,7 @@ class Inference:
 
     def _is_forward(self, function: FunctionInfo) -> bool:
         owner = function.owner
-        return owner is not None and (function.name == "forward" and owner.is_module or function.name in ("forward", "backward") and owner.is_gradient)
+        return owner is not None and (function.name == "forward" and owner.forwards or function.name in ("forward", "backward") and owner.is_gradient)
 
 
 def _registered(kind: Kind, registered: list[Kind]) -> Kind:

@@ -21,7 +21,7 @@ RULE = "modules"
 
 def visit_function(ctx: Context, f: FunctionInfo) -> None:
     """Renames `forward`, adds the parameter `rngs`."""
-    if f.name == "forward" and f.owner is not None and f.owner.is_module:
+    if f.name == "forward" and f.owner is not None and f.owner.forwards:
         start = _name_offset(ctx, f.node)
         ctx.plan.replace(start, start + len("forward"), ctx.target.forward, RULE)
     if f.builds and ctx.target.threads_rngs and not any(a.arg == "rngs" for a in [*f.node.args.args, *f.node.args.kwonlyargs]):
@@ -31,7 +31,7 @@ def visit_function(ctx: Context, f: FunctionInfo) -> None:
 def visit_assign(ctx: Context, node: ast.Assign) -> None:
     """`forward = function` in the body of a module class."""
     owner, target = ctx.file.by_node.get(ctx.source.parent(node)), node.targets[0]
-    if isinstance(owner, ClassInfo) and owner.is_module and isinstance(target, ast.Name) and target.id == "forward":
+    if isinstance(owner, ClassInfo) and owner.forwards and isinstance(target, ast.Name) and target.id == "forward":
         start, end = ctx.source.span(target)
         ctx.plan.replace(start, end, ctx.target.forward, RULE)
 
@@ -269,10 +269,10 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
 def _forward_call(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
     owner = ctx.class_of(node)
     base = ctx.resolve(func.value)
-    if ctx.is_super(func.value) and owner is not None and owner.is_module or isinstance(base, ClassInfo) and base.is_module or isinstance(base, Row) and base.kind == "layer":
+    if ctx.is_super(func.value) and owner is not None and owner.forwards or isinstance(base, ClassInfo) and base.forwards or isinstance(base, Row) and base.kind == "layer":
         end = ctx.source.end(func)
         ctx.plan.replace(end - len("forward"), end, ctx.target.forward, RULE)
-    elif ctx.kind(func.value).tag == "module":
+    elif ctx.kind(func.value).tag == "module" or ctx.is_self(func.value) and owner is not None and owner.mixed:
         ctx.edit(func, lambda e: e.piece(func.value), RULE)
 
 
@@ -342,6 +342,11 @@ def _next_base(owner: ClassInfo) -> "ClassInfo | Row | str | None":
 
 
 EXAMPLES = (
+    Example(
+        "class Twice:\n    def forward(self, x):\n        return super().forward(x) * 2\n\n\nclass Net(Twice, nn.Linear):\n    pass\n",
+        "class Twice:\n    def __call__(self, x):\n        return super().__call__(x) * 2\n", "class Twice:\n    def call(self, x):\n        return super().call(x) * 2\n", why="a plain class that only modules have as a base",
+    ),
+    Example("class Plain:\n    def forward(self, x):\n        return self.forward(x - 1)\n\n\nclass Other(Plain):\n    pass\n"),
     Example(
         "class Net(nn.Module):\n    def __init__(\n        self, n, bias=True,  # sizes\n    ):\n        super().__init__()\n        self.a = nn.Linear(n, n, bias=bias)\n",
         "    def __init__(\n        self, n, bias=True, *, rngs: nnx.Rngs,  # sizes\n    ):\n", "    def __init__(\n        self, n, bias=True,  # sizes\n    ):\n", why="parameters on one line",

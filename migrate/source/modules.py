@@ -104,6 +104,7 @@ class ClassInfo:
     body: dict[str, ast.expr | None] = field(default_factory=dict)
     annotations: dict[str, ast.expr] = field(default_factory=dict)
     traits: set[str] = field(default_factory=set)
+    mixed: bool = False  # no module itself, but a base of modules only
 
     def mro(self) -> Iterator["ClassInfo"]:
         """The class and its local bases, nearest first (depth first; good enough for look-ups)."""
@@ -124,6 +125,11 @@ class ClassInfo:
     def is_module(self) -> bool:
         """Whether it is a torch.nn.Module."""
         return any(b.kind == "layer" if isinstance(b, Row) else b in CONTAINERS or b in MODULE_BASES for b in self.foreign())
+
+    @property
+    def forwards(self) -> bool:
+        """Whether a method `forward` of it is that of a module."""
+        return self.is_module or self.mixed
 
     @property
     def is_gradient(self) -> bool:
@@ -190,8 +196,22 @@ class Unit:
                     if isinstance(b, ClassInfo):
                         self.subclasses.setdefault(b, []).append(c)
             self._added_methods(file)
+        for c in [c for file in self.files.values() for c in file.classes if c.is_module]:
+            for b in c.mro():
+                b.mixed = b.mixed or not b.is_module and self._of_modules_only(b)
         self.decorated = classes_of_functions(self)
         self._resolved = {}
+
+    def _of_modules_only(self, c: ClassInfo) -> bool:
+        below, seen = list(self.subclasses.get(c, ())), set[ClassInfo]()
+        while below:
+            at = below.pop()
+            inner = self.subclasses.get(at, [])
+            if not at.is_module and not inner:
+                return False
+            below += [i for i in inner if i not in seen and not at.is_module]
+            seen.add(at)
+        return True
 
     def defined(self, file: FileInfo, node: ast.AST) -> "ClassInfo | FunctionInfo | None":
         """What a definition makes: the class or function, or the class that its decorator turns it into."""
