@@ -42,8 +42,11 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     """
     if input.ndim == 0:
         return scatter_reduce(input[None], 0, index.reshape(1), src.reshape(-1), reduce, include_self=include_self)[0]
-    src = src[tuple(slice(n) for n in index.shape)]
-    place = positions(dim, index)
+    return reduced_at(input, src[tuple(slice(n) for n in index.shape)], positions(dim, index), reduce, include_self)
+
+
+def reduced_at(input, src, place, reduce, include_self):
+    """input reduced with what `src` sends to each `place`, a tuple of index arrays."""
     if reduce in ("amax", "amin"):
         return scatter_extreme(input, src, place, reduce == "amax", include_self)
     if not include_self:
@@ -126,9 +129,8 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     """input reduced with the slices of `source` that `index` sends to each place along `dim`: prod, mean, amax or amin."""
     if input.ndim == 0:
         return scatter_reduce(input, 0, index, source, reduce, include_self=include_self)
-    shape = [1] * input.ndim
-    shape[dim] = -1
-    return scatter_reduce(input, dim, jnp.broadcast_to(index.reshape(shape), source.shape), source, reduce, include_self=include_self)
+    rows = reduced_at(jnp.moveaxis(input, dim, 0), jnp.moveaxis(source, dim, 0), (index.reshape(-1),), reduce, include_self)
+    return jnp.moveaxis(rows, 0, dim)
 
 
 def put(input, index, source, accumulate=False):

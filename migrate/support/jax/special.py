@@ -27,10 +27,18 @@ def polygamma(n, input):
 
 def digamma(input):
     """Derivative of the logarithm of gamma; -inf at 0, inf at -0 and NaN at -1, -2, ..."""
-    input = jnp.multiply(input, 1.0)
-    pole = (input < 0) & (input == jnp.round(input))
-    inner = polygamma(0, jnp.where(pole | (input == 0), 1, input))
-    return jnp.where(pole, jnp.nan, jnp.where(input == 0, jnp.copysign(jnp.inf, -input), inner))
+
+    @jax.custom_jvp
+    def value(x):
+        return jnp.where(x == 0, jnp.copysign(jnp.inf, -x), jax.scipy.special.digamma(x))
+
+    @value.defjvp
+    def tangent(primals, tangents):  # JAX's own has too few terms left of 0
+        (x,), (dot,) = primals, tangents
+        pole = (x <= 0) & (x == jnp.round(x))
+        return value(x), jnp.where(pole, 0, polygamma(1, jnp.where(pole, 1, x))) * dot
+
+    return value(jnp.multiply(input, 1.0))
 
 
 def zeta(input, other):
