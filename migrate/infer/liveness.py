@@ -109,16 +109,16 @@ def _captured(root: ast.AST) -> Iterator[str]:
         for n in ast.walk(inner):
             if isinstance(n, ast.Name) and n.id not in own:
                 yield n.id
-    for n in _walk_own(root):
+    for n in own_nodes(root):
         if isinstance(n, (ast.Global, ast.Nonlocal)):
             yield from n.names
 
 
 def _nested(root: ast.AST) -> Iterable[ast.AST]:
-    return [n for n in _walk_own(root) if isinstance(n, NESTED) and n is not root]
+    return [n for n in own_nodes(root) if isinstance(n, NESTED) and n is not root]
 
 
-def _walk_own(root: ast.AST) -> Iterator[ast.AST]:
+def own_nodes(root: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function, nested functions included but not entered."""
     stack = children(root)
     while stack:

@@ -1,8 +1,8 @@
 """Functions that are called for what they write to their arguments: their products."""
 import ast
-from collections.abc import Iterator
 
-from migrate.infer.writes import Event, FunctionNode, Walker
+from migrate.infer.liveness import own_nodes
+from migrate.infer.writes import Event, Walker
 
 
 def products(w: Walker) -> tuple[str, ...]:
@@ -38,16 +38,6 @@ def _procedure(w: Walker, root: ast.FunctionDef) -> bool:
     return not any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in own) and all(isinstance(r, ast.Constant) and r.value is None for r in results)
 
 
-def own_nodes(root: FunctionNode) -> Iterator[ast.AST]:
-    """The nodes of a function's body without those of functions and classes in it."""
-    stack: list[ast.AST] = list(root.body)
-    while stack:
-        node = stack.pop()
-        yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            stack += ast.iter_child_nodes(node)
-
-
 def _bound(root: ast.FunctionDef, name: str) -> bool:
     """Whether a name gets another value than by a write in place."""
     steps = {n.target for n in ast.walk(root) if isinstance(n, ast.AugAssign)}
@@ -60,4 +50,4 @@ def _direct(event: Event) -> bool:
     return not names or not event.sure or isinstance(event.target, ast.Name) and names == {event.target.id} and not event.argument
 
 
-__all__ = ["lost", "own_nodes", "products"]
+__all__ = ["lost", "products"]

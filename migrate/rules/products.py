@@ -7,7 +7,7 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import Piece
-from migrate.infer.products import own_nodes
+from migrate.infer.liveness import own_nodes
 from migrate.rules import aliases
 from migrate.rules.example import Example
 from migrate.source.modules import FunctionInfo
