@@ -1,7 +1,8 @@
 """What one run in float32 does not show of its own error.
 
-A sum that cancels to nothing leaves only rounding, of any size up to some: PyTorch in float32 runs again on values that are off by one
-rounding. And what jumps: a unit that switches on or off, another largest element of a window.
+A sum that cancels to nothing leaves only rounding, of the size of its terms, and in one order of summation perhaps none: PyTorch in float32 runs again
+on values that are off by one rounding, and in float64 with what each operator gives rounded by chance. And what jumps: a unit that switches on or
+off, another largest element of a window.
 
 A run that is off by +d and one that is off by -d move everything smooth by as much in opposite directions, so that the mean of the two is
 the run itself; what is left of the mean is a jump. A converted model may make any jump that lies within the reach of rounding, and one run
@@ -17,7 +18,8 @@ import torch
 
 from migrate.check import leaves
 from migrate.check.spool import to_numpy
-from migrate.check.torch_sides import PIECE, Sides, near_one, shift
+from migrate.check.torch_rounding import PIECE, near_one, shift
+from migrate.check.torch_sides import Sides
 
 REACH = 16.0  # half units in the last place: what the rounding of weights, inputs and all that is computed of them comes to
 PARTS = 4.0  # a jump found counts as so many roundings, since several are found at once
@@ -30,9 +32,10 @@ def widen(sides: Sides, task: Any, values: Any, exact: Any, tensors: Callable[[A
     for seed in range(1 if large else 2):
         ways = [tensors(sides.only("f64", partial(off, task, seed, sign * REACH), values, True)[0]) for sign in (1.0, -1.0)]
         again = middle if large else tensors(sides.only("f32", partial(off, task, seed, 2.0), values, True)[0])
-        for leaf, here, up, down, other in zip(found, middle, *ways, again, strict=True):
+        rounded = tensors(sides.only("f64", task, values, True, rounding=seed)[0])
+        for leaf, here, up, down, *others in zip(found, middle, *ways, again, rounded, strict=True):
             if leaf is not None:
-                leaf["own"] = max(leaf["own"], largest(here, up, down) / PARTS, largest(here, other))
+                leaf["own"] = max(leaf["own"], largest(here, up, down) / PARTS, *(largest(here, o) for o in others))
 
 
 def off(task: Any, seed: int, size: float, model: Any, given: Any) -> Any:

@@ -13,7 +13,8 @@ from migrate.check.kinks import PARTS, REACH, largest, off, widen
 from migrate.check.oracle import cotangent
 from migrate.check.spool import to_numpy
 from migrate.check.store import Writer
-from migrate.check.torch_sides import PIECE, SIDES, Sides, is_large, record
+from migrate.check.torch_rounding import PIECE
+from migrate.check.torch_sides import SIDES, Sides, is_large, record
 
 Keep = Callable[[str, Any], Any]
 
@@ -92,7 +93,7 @@ def _widen_streamed(sides: Sides, values: Any, plain: Any, exact: Any, parameter
     """What `record` and `widen` do with the run that is off by rounding and with the pair that is off in opposite directions, while the
     gradients come: only the differences of one run are kept."""
     try:
-        near = sides.only("near", partial(_backward, lambda n, g: _most(exact[0][n], g, plain=plain[n])), values, True)[0]
+        near = sides.only("near", partial(_backward, lambda n, g: _most(exact[0][n], g, plain=plain[n])), values, True, rounding=0)[0]
         up = sides.only("f64", partial(off, partial(_backward, lambda n, g: sides.spool.keep(_gap(exact[0][n], g))), 0, REACH), values, True)[0]
         down = sides.only("f64", partial(off, partial(_backward, lambda n, g: _most(exact[0][n], g, up[0][n])), 0, -REACH), values, True)[0]
     except RuntimeError as e:

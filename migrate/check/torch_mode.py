@@ -8,6 +8,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from migrate.check.draws import Draws
+from migrate.check.torch_rounding import round_results
 
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 # ATen operators that draw; what fills their result is in `_fill`.
@@ -38,12 +39,14 @@ RANDOM = {
 
 
 class Mode(TorchDispatchMode):  # type: ignore[misc]
-    """Replaces random draws by those of `draws`, and, with `double`, every floating dtype that code asks for by float64."""
+    """Replaces random draws by those of `draws`, and, with `double`, every floating dtype that code asks for by float64; `rounding`: a generator by
+    whose chance results are then rounded as float32 would."""
 
-    def __init__(self, draws: Draws, double: bool) -> None:
+    def __init__(self, draws: Draws, double: bool, rounding: Any = None) -> None:
         super().__init__()
         self.draws = draws
         self.double = double
+        self.rounding = rounding
         self.narrow = False  # whether something was computed in float32 all the same
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -56,6 +59,8 @@ class Mode(TorchDispatchMode):  # type: ignore[misc]
             args = tuple(map(_tidy, args))
         if name not in RANDOM:
             out = func(*args, **kwargs)
+            if self.rounding is not None:
+                round_results(func, out, self.rounding)
             self.narrow = self.narrow or (self.double and isinstance(out, torch.Tensor) and out.dtype is torch.float32)
             return out
         if name == "native_dropout":
@@ -110,7 +115,7 @@ def _tidy(value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def mode(draws: Draws, double: bool) -> Iterator[Mode]:
+def mode(draws: Draws, double: bool, rounding: Any = None) -> Iterator[Mode]:
     """Runs PyTorch with shared draws; with `double`, in float64 all through, while `torch.finfo` still tells of float32."""
     finfo, default = torch.finfo, torch.get_default_dtype()
     fast = torch.backends.mha.get_fastpath_enabled()
@@ -119,7 +124,7 @@ def mode(draws: Draws, double: bool) -> Iterator[Mode]:
         if double:
             torch.set_default_dtype(torch.float64)
             torch.finfo = lambda dtype=None: finfo(torch.float32 if dtype in (None, torch.float64) else dtype)
-        with Mode(draws, double) as running:
+        with Mode(draws, double, rounding) as running:
             yield running
     finally:
         torch.finfo = finfo

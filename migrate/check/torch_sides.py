@@ -4,9 +4,7 @@ What the three give for the same inputs becomes a record: the float64 value, and
 """
 
 import copy
-import math
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,9 +16,8 @@ from migrate.check.spool import Spool, dtype_name, to_numpy
 from migrate.check.store import Writer
 from migrate.check.torch_large import Turns
 from migrate.check.torch_mode import mode
+from migrate.check.torch_rounding import PIECE, near_one, shift
 
-HALF_ULP = 2.0**-24
-PIECE = 1 << 17  # values at a time: temporaries that stay in the cache
 Array = np.ndarray[Any, Any]
 SIDES = ("f32", "f64", "near")
 # Parameters; in a larger model only one of several submodules that are alike runs alone, and it is trained for one step.
@@ -50,6 +47,7 @@ class Sides:
         state = {k: v for k, v in model.state_dict(keep_vars=True).items() if isinstance(v, torch.Tensor)}
         self.state = {k: values.get(id(v), v.detach()) for k, v in state.items()}
         self.side = "f32"  # the one that runs
+        self._rounding: Any = None
         self._wide = "f64"  # whose values the copy has
         self._turns: Turns | None = None
         self._whole = False  # whether a large model has to be wide as a whole
@@ -81,9 +79,12 @@ class Sides:
             log = drawn if side == "f32" else log
         return results, log
 
-    def only(self, side: str, task: Callable[[str, Any], Any], values: Any = None, whole: bool = False) -> tuple[Any, list[Any]]:
-        """`task(model, values)` on one side, and the draws."""
+    def only(
+        self, side: str, task: Callable[[str, Any], Any], values: Any = None, whole: bool = False, rounding: int | None = None
+    ) -> tuple[Any, list[Any]]:
+        """`task(model, values)` on one side, and the draws. `rounding`: results of operators are rounded as in float32, by this seed's chance."""
         self.side = side
+        self._rounding = None if rounding is None else np.random.default_rng(rounding)
         if self._turns and side in SIDES[1:]:
             return self._in_turn(self._turns, side, task, values, whole or self._whole)
         if side in SIDES[1:] and side != self._wide:
@@ -115,7 +116,7 @@ class Sides:
     def _run(self, side: str, task: Any, values: Any) -> tuple[Any, list[Any], bool]:
         self.draws = Draws()
         given = convert(side, values)
-        with mode(self.draws, double=side != "f32") as running:
+        with mode(self.draws, side != "f32", self._rounding) as running:
             return task(self.models[side], given), self.draws.log, running.narrow
 
     def restore(self, side: str) -> None:
@@ -187,30 +188,6 @@ def _double(model: Any) -> Any:
             if isinstance(value, torch.Tensor) and value.is_floating_point():
                 setattr(m, key, value.double())
     return model
-
-
-def near_one(shape: Any, generator: Any, size: float = 1.0) -> Any:
-    """Factors that are off one by up to `size` half units in the last place of float32. From numpy: random numbers of PyTorch's are replaced
-    while a model runs."""
-    count = math.prod(shape)
-    if count < PIECE // 2:
-        return torch.from_numpy(np.asarray(1 + size * HALF_ULP * (2 * generator.random(tuple(shape)) - 1)))
-    table = _table()  # of large tensors there are many pieces, and making numbers takes longer than all else
-    start = int(generator.integers(0, table.size // 2))
-    part = table[start : start + count] if count <= table.size // 2 else np.resize(table, count)
-    return torch.from_numpy((1 + size * HALF_ULP * part).reshape(tuple(shape)))
-
-
-@cache
-def _table() -> Array:
-    return 2 * np.random.default_rng(9).random(1 << 21) - 1
-
-
-def shift(tensor: Any, generator: Any, size: float = 1.0) -> None:
-    """Multiplies a tensor in place with numbers near one, a piece at a time."""
-    flat = tensor.detach().view(-1) if tensor.is_contiguous() else tensor.detach()
-    for part in flat.split(PIECE) if flat.ndim else [flat]:
-        part.mul_(near_one(part.shape, generator, size).to(part.dtype))
 
 
 def convert(side: str, values: Any) -> Any:
