@@ -7,11 +7,11 @@ from typing import Any
 
 from migrate.diagnostics import CODES, Diagnostic
 from migrate.edits import Build, Conflict, NodeEdit, Plan, all_names
+from migrate.fitting.extract import Support
 from migrate.infer.engine import Inference
 from migrate.infer.facts import Exchange, Facts
 from migrate.infer.kinds import UNKNOWN, Kind
 from migrate.source.modules import ClassInfo, FileInfo, FunctionInfo, Unit
-from migrate.support.extract import Support
 from migrate.tables import Row
 from migrate.targets.base import Target
 

@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 from migrate.context import Context
 from migrate.diagnostics import Diagnostic
 from migrate.edits import Emitter, Plan
+from migrate.fitting.extract import Support, used_by
+from migrate.fitting.extract import load as load_support
 from migrate.infer import facts
 from migrate.infer.engine import Inference
 from migrate.infer.facts import Exchange
@@ -21,8 +23,6 @@ from migrate.source import optional
 from migrate.source.keep import kept_nodes
 from migrate.source.modules import FileInfo, Unit
 from migrate.source.text import Source, SourceError, read, walk
-from migrate.support.extract import Support, used_by
-from migrate.support.extract import load as load_support
 from migrate.tables import Table, standard
 from migrate.targets import TARGETS
 from migrate.targets.base import Target

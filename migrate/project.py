@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from migrate import libraries
 from migrate.diagnostics import Diagnostic
+from migrate.fitting.extract import SYNTAX, used_by
+from migrate.fitting.extract import load as load_support
 from migrate.infer.facts import Exchange
 from migrate.libraries import Boundary
 from migrate.pipeline import SUPPORT, Conversion, convert_unit, deep, target_named
@@ -19,8 +21,6 @@ from migrate.source.modules import Unit
 from migrate.source.projects import Module, Reach
 from migrate.source.text import SourceError, read
 from migrate.source.trimming import close_gaps, trim
-from migrate.support.extract import SYNTAX, used_by
-from migrate.support.extract import load as load_support
 from migrate.tables import Table
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.context import IMPORTS
-from migrate.support.extract import load as load_support
+from migrate.fitting.extract import load as load_support
 from migrate.tables import TARGETS, Row, Table, TableError, build, overlaid, read, standard
 
 GROUP = "migrate.mappings"

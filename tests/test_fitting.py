@@ -8,11 +8,11 @@ import pytest
 from flax import nnx
 
 import migrate
-from migrate.support.extract import load, used_by
-from migrate.support.fitting import Fitting
-from migrate.support.folding import Folder
-from migrate.support.receivers import settled
-from migrate.support.uses import words_of
+from migrate.fitting.extract import load, used_by
+from migrate.fitting.fitting import Fitting
+from migrate.fitting.folding import Folder
+from migrate.fitting.receivers import settled
+from migrate.fitting.uses import words_of
 
 POOL = '''
 def pool(x, size, gap=1, places=False):

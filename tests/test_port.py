@@ -10,6 +10,7 @@ from port_common import BLOCKS, FILES, NET, output, write_project
 
 import migrate.port.store as store_module
 from migrate.cli.main import run
+from migrate.fitting.extract import _import_order
 from migrate.infer.facts import Facts
 from migrate.port import Options, port
 from migrate.port.deliver import Delivery
@@ -24,7 +25,6 @@ from migrate.port.scan import Scan, pack, unpack
 from migrate.port.store import Store, keep, load
 from migrate.port.work import Here
 from migrate.project import convert_path
-from migrate.support.extract import _import_order
 
 
 def silent(what, done, total):

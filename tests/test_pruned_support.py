@@ -8,7 +8,7 @@ from flax import nnx
 from rows_common import load as run
 
 import migrate
-from migrate.support.extract import load, used_by
+from migrate.fitting.extract import load, used_by
 
 
 def test_every_definition_runs_without_what_nothing_uses():

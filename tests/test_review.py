@@ -11,6 +11,7 @@ import pytest
 from test_rules import EXAMPLES
 
 import migrate
+from migrate.fitting.extract import load as load_support
 from migrate.pipeline import convert_source, deep
 from migrate.port import folder
 from migrate.port.parts import divide
@@ -26,7 +27,6 @@ from migrate.review.project import open_review
 from migrate.review.session import Session
 from migrate.review.store import Store
 from migrate.rules.example import HEADER
-from migrate.support.extract import load as load_support
 from migrate.tables import standard
 
 ROOT = Path(__file__).parent.parent

@@ -6,10 +6,10 @@ Two parts of a project may each convert the same definition; these are compared,
 import ast
 from collections import Counter
 
+from migrate.fitting.extract import used_by
 from migrate.pipeline import Conversion
 from migrate.rules.imports import tops
 from migrate.source.text import walk
-from migrate.support.extract import used_by
 
 Interface = dict[str, str]
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from migrate.fitting.extract import load as load_support
 from migrate.pipeline import SUPPORT
 from migrate.port.deliver import Delivery
 from migrate.port.parts import Part
 from migrate.port.requirements import rewrite
 from migrate.port.run import Plan, results
 from migrate.port.store import Store
-from migrate.support.extract import load as load_support
 
 
 @dataclass

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from migrate.diagnostics import Diagnostic
+from migrate.fitting.extract import load as load_support
 from migrate.pipeline import Conversion, deep
 from migrate.project import Planned, plan_as_written
 from migrate.review.pieces import FileReview, group, read
 from migrate.review.session import Session
 from migrate.settings import table_for
 from migrate.source.trimming import close_gaps
-from migrate.support.extract import load as load_support
 from migrate.tables import Table
 
 

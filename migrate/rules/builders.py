@@ -3,13 +3,13 @@ import ast
 import builtins
 
 from migrate.calls import Refusal, bind, choose, template_names
+from migrate.fitting.extract import Support, inherited_rngs
 from migrate.infer.engine import Inference
 from migrate.infer.kinds import Kind, refs
 from migrate.rules.example import Example
 from migrate.source.keep import kept_nodes
 from migrate.source.modules import ClassInfo, FileInfo, FunctionInfo, Unit
 from migrate.source.text import children
-from migrate.support.extract import Support, inherited_rngs
 from migrate.tables import Row, Variant
 from migrate.targets.base import Target
 

@@ -9,6 +9,7 @@ import ast
 from migrate.calls import Bound, Filler, Refusal, bind, choose, template_names
 from migrate.context import Context
 from migrate.edits import Emitter, Piece
+from migrate.fitting.extract import inherited_rngs
 from migrate.infer.expressions import makes
 from migrate.infer.facts import SEQUENTIAL
 from migrate.infer.kinds import UNKNOWN, Kind, refs
@@ -18,7 +19,6 @@ from migrate.rules.operators import forget, only_placement
 from migrate.rules.shaping import in_shape
 from migrate.source.modules import ClassInfo
 from migrate.source.text import walk
-from migrate.support.extract import inherited_rngs
 from migrate.tables import Row, Variant
 
 RULE = "layers"

@@ -7,8 +7,8 @@ import ast
 from functools import cache
 
 from migrate.context import Context
+from migrate.fitting.extract import Support
 from migrate.rules.example import Example
-from migrate.support.extract import Support
 from migrate.tables import Row
 
 RULE = "members"

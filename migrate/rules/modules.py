@@ -7,13 +7,13 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import Piece
+from migrate.fitting.extract import inherited_rngs
 from migrate.removal import remove_statement
 from migrate.rules import calling, modes, reserved
 from migrate.rules.example import Example
 from migrate.rules.layers import qualified
 from migrate.source.modules import ClassInfo, FunctionInfo
 from migrate.source.text import Source
-from migrate.support.extract import inherited_rngs
 from migrate.tables import Row
 
 RULE = "modules"

@@ -6,109 +6,26 @@ from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from functools import cache
 
-from migrate.source.text import walk
+from migrate.fitting.values import Env, Evaluator, is_harmless, is_simple, literal, nodes_of, pairs
 
-Env = dict[str, tuple[object, ...]]  # name or "self.name" -> the constants that it may be; a single one may replace it
-OPERATORS = {
-    ast.Eq: lambda a, b: a == b, ast.NotEq: lambda a, b: a != b, ast.Is: lambda a, b: a is b, ast.IsNot: lambda a, b: a is not b,
-    ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b, ast.Lt: lambda a, b: a < b, ast.Gt: lambda a, b: a > b,
-}
-KINDS = {"int": int, "str": str, "float": float, "bool": bool, "tuple": tuple, "list": list}
 WIDTH = 120
-ABSENT = object()  # a class that nothing makes instances of
 ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-
-
-class Unknown(Exception):
-    """Not decided by constants."""
 
 
 class CannotFold(Exception):
     """The text can't be rewritten here."""
 
 
-class Folder:
+class Folder(Evaluator):
     """Writes a function again, with what is known of its parameters and its object's attributes."""
 
     def __init__(self, lines: list[str], env: Mapping[str, tuple[object, ...]], gone: Set[str] = frozenset()) -> None:
         self.lines = lines
-        self.env: Env = dict(env)
+        super().__init__(env)
         self.gone = gone  # the names that are replaced by their value; others only decide
         self._starts = [0, *itertools.accumulate(len(t) + 1 for t in lines)]
         self.changing: Set[str] = frozenset()  # the names that the function binds anew
         self.folded: set[str] = set()  # the names that have decided something
-
-    # values
-
-    def value(self, e: ast.expr, env: Mapping[str, object]) -> object:
-        """The value of an expression of constants. Raises Unknown."""
-        match e:
-            case ast.Constant(value=value):
-                return value
-            case ast.Name(id=name) | ast.Attribute(value=ast.Name(id="self"), attr=name):
-                key = name if isinstance(e, ast.Name) else f"self.{name}"
-                if key in env:
-                    return env[key]
-            case ast.UnaryOp(op=ast.Not(), operand=x):
-                return not self.value(x, env)
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
-                return -number
-            case ast.BoolOp(op=op, values=values):
-                stops = isinstance(op, ast.Or)
-                for x in values:
-                    if bool(value := self.value(x, env)) is stops:
-                        return value
-                return value
-            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in OPERATORS:
-                try:
-                    return OPERATORS[type(op)](self.value(left, env), self.value(right, env))
-                except TypeError as error:
-                    raise Unknown from error
-            case ast.IfExp(test=test, body=body, orelse=orelse):
-                return self.value(body if self.value(test, env) else orelse, env)
-            case ast.Tuple(elts=elts) | ast.List(elts=elts):
-                return tuple(self.value(x, env) for x in elts)
-            case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value="inf" | "-inf" as text)]):
-                return float(text)
-            case ast.Call(func=ast.Name(id="isinstance"), args=[x, kinds]):
-                names = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
-                if all(isinstance(k, ast.Name) and env.get(k.id) is ABSENT for k in names):
-                    return False
-                if all(isinstance(k, ast.Name) and k.id in KINDS for k in names):
-                    return isinstance(self.value(x, env), tuple(KINDS[k.id] for k in names if isinstance(k, ast.Name)))
-        raise Unknown
-
-    def used(self, e: ast.AST) -> frozenset[str]:
-        """The known names in an expression."""
-        return _mentioned(e) & self.env.keys()
-
-    def outcomes(self, e: ast.expr) -> tuple[object, ...] | None:
-        """All values that an expression may have, or None."""
-        names = sorted(self.used(e))
-        found: list[object] = []
-        if len(names) > 3:
-            return None
-        for values in itertools.product(*(self.env[n] for n in names)):
-            try:
-                value = self.value(e, dict(zip(names, values, strict=True)))
-            except Unknown:
-                return None
-            if not any(same(value, f) for f in found):
-                found.append(value)
-        return tuple(found)
-
-    def truth(self, e: ast.expr) -> bool | None:
-        """Whether a condition holds, where constants decide it."""
-        if (found := self.outcomes(e)) is not None and len({bool(f) for f in found}) == 1:
-            return bool(found[0])
-        if isinstance(e, ast.BoolOp):  # what comes before is only looked up
-            stops = isinstance(e.op, ast.Or)
-            for x in e.values:
-                if self.truth(x) is stops:
-                    return stops
-                if not _harmless(x):
-                    break
-        return None
 
     # expressions
 
@@ -117,7 +34,7 @@ class Folder:
         first, last = e.lineno - 1, e.end_lineno - 1  # type: ignore[attr-defined]
         a, b = e.col_offset, e.end_col_offset  # type: ignore[attr-defined]
         if first == last:
-            return self.lines[first][a:b]
+            return str(self.lines[first][a:b])
         return "\n".join([self.lines[first][a:], *self.lines[first + 1 : last], self.lines[last][:b]])
 
     def render(self, e: ast.expr, test: bool = False) -> str:
@@ -127,7 +44,7 @@ class Folder:
         known = self.outcomes(e)
         if isinstance(e, (ast.Name, ast.Attribute)) and known is not None:
             return literal(known[0]) if names <= self.gone else self.source(e)
-        if known is not None and len(known) == 1 and _simple(known[0]):
+        if known is not None and len(known) == 1 and is_simple(known[0]):
             self.folded |= names
             return literal(known[0])
         match e:
@@ -179,7 +96,7 @@ class Folder:
         text, edits = self.source(e), self._edits(e, tests or set())
         return self._applied(text, e.lineno - 1, e.col_offset, edits)  # type: ignore[attr-defined]
 
-    def _edits(self, e: ast.AST, tests: set[ast.expr]) -> list[tuple[ast.expr, str]]:
+    def _edits(self, e: ast.AST, tests: Set[ast.expr]) -> list[tuple[ast.expr, str]]:
         found: list[tuple[ast.expr, str]] = []
         for child in ast.iter_child_nodes(e):
             if isinstance(child, ast.expr):
@@ -252,7 +169,7 @@ class Folder:
         """What a plain assignment of constants makes known."""
         found: Env = {}
         for target, value in pairs(s):
-            if isinstance(target, ast.Name) and (values := self.outcomes(value)) and all(map(_simple, values)):
+            if isinstance(target, ast.Name) and (values := self.outcomes(value)) and all(map(is_simple, values)):
                 found[target.id] = values
         return found
 
@@ -295,7 +212,7 @@ class Folder:
             rest = [*self._moved(self.lines[at - 1], shift), *other]
         self.env = before
         self._forget(_stored(s))
-        if not body and not rest and _harmless(s.test):
+        if not body and not rest and is_harmless(s.test):
             return []
         return [*self._moved(head, shift), *(body or [f"{margin}    pass"]), *rest]
 
@@ -323,36 +240,6 @@ class Folder:
         return out
 
 
-def pairs(s: ast.stmt) -> list[tuple[ast.expr, ast.expr]]:
-    """(target, value) of an assignment; those of `a, b = c, d` one by one."""
-    match s:
-        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(targets) == len(values):
-            return list(zip(targets, values, strict=True))
-        case ast.Assign(targets=[target], value=value):
-            return [(target, value)]
-    return []
-
-
-@cache
-def nodes_of(tree: ast.AST) -> tuple[ast.AST, ...]:
-    """The nodes of a tree."""
-    return tuple(walk(tree))
-
-
-def same(a: object, b: object) -> bool:
-    """Equal, and of the same type."""
-    return type(a) is type(b) and a == b
-
-
-def literal(value: object) -> str:
-    """A constant as text."""
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    if isinstance(value, float) and value in (float("inf"), float("-inf")):
-        return f'float("{value}")'
-    return repr(value)
-
-
 def joined(lines: list[str]) -> list[str]:
     """A statement on one line, where it fits and holds no comment."""
     if len(lines) < 2 or any("#" in t or '"""' in t for t in lines):
@@ -365,21 +252,6 @@ def joined(lines: list[str]) -> list[str]:
         else:
             text += ("" if text[-1] in "([{" else " ") + part
     return [text] if len(text) <= WIDTH else lines
-
-
-def _simple(value: object) -> bool:
-    return isinstance(value, (str, int, float, bool, type(None)))
-
-
-def _harmless(e: ast.expr) -> bool:
-    return all(isinstance(n, (ast.Name, ast.Attribute, ast.Constant, ast.expr_context, ast.UnaryOp, ast.Not, ast.Compare, ast.Is, ast.IsNot)) for n in nodes_of(e))
-
-
-@cache
-def _mentioned(tree: ast.AST) -> frozenset[str]:
-    """The names in a tree, those of its object's attributes as "self.name"."""
-    found = {n.id for n in nodes_of(tree) if isinstance(n, ast.Name)}
-    return frozenset(found | {f"self.{n.attr}" for n in nodes_of(tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == "self"})
 
 
 @cache

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
-from migrate.support.folding import nodes_of, pairs
-from migrate.support.uses import Uses
+from migrate.fitting.uses import Uses
+from migrate.fitting.values import nodes_of, pairs
 
 Place = tuple[str, int | None, ast.expr | None]  # a parameter: its name, its position, its default
 

@@ -5,8 +5,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from migrate.support.folding import joined, nodes_of, pairs
-from migrate.support.shape import Families, is_own, parsed, passed
+from migrate.fitting.folding import joined
+from migrate.fitting.shape import Families, is_own, parsed, passed
+from migrate.fitting.values import nodes_of, pairs
 
 PURE_CALLS = frozenset({"ntuple", "tuple", "list", "len", "range"})
 PURE = (ast.Name, ast.Attribute, ast.Constant, ast.Tuple, ast.List, ast.IfExp, ast.BoolOp, ast.Compare, ast.UnaryOp, ast.expr_context, ast.boolop, ast.cmpop, ast.unaryop)
@@ -43,7 +44,7 @@ class Cleaning:
         starts = [0, *itertools.accumulate(len(t) + 1 for t in text.split("\n"))]
         spans: list[Span] = []
         for call in nodes_of(node):
-            if isinstance(call, ast.Call) and (called := self.families.called(call, name)) in self.dropped:
+            if isinstance(call, ast.Call) and (called := self.families.called(call, name)) is not None and called in self.dropped:
                 gone = {id(a) for p, a in passed(call, self.families.places(called)) if p in self.dropped[called]}
                 spans += [(starts[a] + b, starts[c] + d) for a, b, c, d in _cuts(call, gone)] if gone else []
         new = text
@@ -71,7 +72,8 @@ class Cleaning:
 
 def _cuts(call: ast.Call, gone: set[int]) -> Iterator[tuple[int, int, int, int]]:
     """(line, column, line, column) of what goes of a call with some arguments."""
-    parts = sorted([*call.args, *call.keywords], key=lambda n: (n.lineno, n.col_offset))
+    given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    parts = sorted(given, key=lambda n: (n.lineno, n.col_offset))
     last_kept = next((i for i in range(len(parts) - 1, -1, -1) if not _is_gone(parts[i], gone)), -1)
     for i, n in enumerate(parts):
         if _is_gone(n, gone) and i < last_kept:

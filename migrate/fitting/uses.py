@@ -47,7 +47,7 @@ def words_of(nodes: Iterable[ast.AST]) -> set[str]:
             case ast.Attribute(ctx=ast.Store()):
                 found.add(f"={n.attr}")
             case ast.Call(func=ast.Name(id="setattr" | "vars"), args=[_, *rest]):
-                found.add(f"={rest[0].value}" if rest and isinstance(rest[0], ast.Constant) else "=*")
+                found.add(f"={rest[0].value}" if rest and isinstance(rest[0], ast.Constant) and isinstance(rest[0].value, str) else "=*")
             case ast.Attribute(attr="__setattr__" | "__dict__" | "set_attributes"):
                 found.add("=*")
         if not isinstance(n, ast.Name):

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
+from migrate.fitting.fitting import Fitting
+from migrate.fitting.receivers import settled, without_plain
+from migrate.fitting.shape import names_in, parsed
+from migrate.fitting.uses import words_of
+from migrate.fitting.values import nodes_of
 from migrate.source.text import walk
-from migrate.support.fitting import Fitting
-from migrate.support.folding import nodes_of
-from migrate.support.receivers import settled, without_plain
-from migrate.support.shape import names_in, parsed
-from migrate.support.uses import words_of
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parents[1] / "support"
 FOLDERS = {"flax": ("jax", "flax"), "keras": ("jax", "keras")}
 HEADER = '"""PyTorch semantics that {framework} has no function or layer for; only what this code uses. Made by migrate."""\n'
 File = tuple[Path, str, ast.Module]
@@ -154,7 +154,13 @@ class Support:
 
 
 PRUNED = frozenset({"flax"})  # Keras calls methods of its layers by itself
-KEPT = re.compile(r"build_from$|tree_flatten$|tree_unflatten$|set_value$|train$|eval$|__(init|call|set|getattr|getitem|len|iter|contains|enter|exit|post_init|init_subclass|deepcopy)__|extra_repr|_(?!conv_forward$)[^_]|__set_name|__get__|__eq|__hash|__repr")
+SPECIAL = (
+    "init", "call", "set", "getattr", "getitem", "len", "iter", "contains", "enter", "exit", "post_init", "init_subclass", "deepcopy",
+)
+KEPT = re.compile(
+    r"build_from$|tree_flatten$|tree_unflatten$|set_value$|train$|eval$|extra_repr|_(?!conv_forward$)[^_]|__set_name|__get__|__eq|__hash|__repr"
+    + f"|__({'|'.join(SPECIAL)})__",
+)
 SYNTAX = {"__setitem__": "[]=", "__delitem__": "del", "__setattr__": "a.b.c=", "__add__": "+", "__iadd__": "+", "__mul__": "*", "__delattr__": "del"}
 
 

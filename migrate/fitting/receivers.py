@@ -2,7 +2,7 @@
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from migrate.support.folding import pairs
+from migrate.fitting.values import pairs
 
 METHODS = frozenset({"append", "extend", "insert", "pop", "update", "keys", "values", "items", "clear", "[]="})
 MAKERS = frozenset({"list", "dict", "set", "tuple", "sorted", "OrderedDict", "defaultdict", "deque"})
@@ -20,7 +20,9 @@ def without_plain(attributes: set[str], nodes: Sequence[ast.AST]) -> set[str]:
     plain = {id(n) for scope in nodes if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) for n in _plain_names(scope)}
     found: set[str] = set()
     for n in nodes:
-        method = n.attr if isinstance(n, ast.Attribute) else "[]=" if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and not _is_whole(n.slice) else ""
+        if not isinstance(n, (ast.Attribute, ast.Subscript)):
+            continue
+        method = n.attr if isinstance(n, ast.Attribute) else "[]=" if isinstance(n.ctx, ast.Store) and not _is_whole(n.slice) else ""
         if method in asked and id(n.value) not in plain and not _is_plain(n.value):
             found.add(f"{n.value.attr}.{method}" if isinstance(n.value, ast.Attribute) else method)
     return attributes - (asked - texts) | found | {f"!{name}" for name in _given(nodes)}

@@ -1,0 +1,4 @@
+"""`python -m migrate` is `migrate`."""
+from migrate.cli.main import main
+
+main()
