@@ -3,12 +3,13 @@ import ast
 
 from migrate.infer.liveness import own_nodes
 from migrate.infer.writes import Event, Walker
+from migrate.source.modules import FileInfo
 
 
 def products(w: Walker) -> tuple[str, ...]:
     """The parameters that a function without a result writes to, in their order; none where the names may not hold what was written when it ends."""
     root = w.root
-    if not isinstance(root, ast.FunctionDef) or not _procedure(w, root):
+    if not isinstance(root, ast.FunctionDef) or not is_procedure(w.file, root):
         return ()
     parameters = [p.arg for p in [*root.args.posonlyargs, *root.args.args, *root.args.kwonlyargs]]
     written = {r.made[1] for r in w.summary.writes if isinstance(r.made, tuple) and r.made[0] == "param"}
@@ -21,15 +22,17 @@ def products(w: Walker) -> tuple[str, ...]:
 def lost(w: Walker, node: ast.AST) -> str:
     """The parameter of a function without a result that a write reaches through views alone: nothing of it would be left."""
     root = w.root
-    if not isinstance(root, ast.FunctionDef) or w.summary.products or not _procedure(w, root):
+    if not isinstance(root, ast.FunctionDef) or w.summary.products or not is_procedure(w.file, root):
         return ""
     written = (r.made[1] for e in w.events.get(node, ()) if e.sure and not e.argument and not _direct(e) for r in e.value if isinstance(r.made, tuple) and r.made[0] == "param")
     return str(next(written, ""))
 
 
-def _procedure(w: Walker, root: ast.FunctionDef) -> bool:
+def is_procedure(file: FileInfo, root: ast.AST) -> bool:
     """A function with lines of its own and no result. Methods of objects are left alone: others may stand in for them."""
-    info = w.file.by_node.get(root)
+    if not isinstance(root, ast.FunctionDef):
+        return False
+    info = file.by_node.get(root)
     owner = getattr(info, "owner", None)
     if owner is not None and not getattr(info, "is_static", False) or root.name.startswith("__") or root.body[0].lineno == root.lineno:
         return False
@@ -50,4 +53,4 @@ def _direct(event: Event) -> bool:
     return not names or not event.sure or isinstance(event.target, ast.Name) and names == {event.target.id} and not event.argument
 
 
-__all__ = ["lost", "products"]
+__all__ = ["is_procedure", "lost", "products"]

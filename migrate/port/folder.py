@@ -95,4 +95,5 @@ def _collected(plan: Plan, store: Store, kept: dict[Path, Conversion]) -> tuple[
 def _conversion(path: Path, f: dict[str, Any], apart: list[list[Any]]) -> Conversion:
     text = path.read_bytes().decode("utf-8", "replace") if f["code"] is None else f["code"]
     told = tuple(sorted(Diagnostic(line, column, code, message, str(path)) for line, column, code, message in [*f["diagnostics"], *apart]))
-    return Conversion(text, {}, told, str(path), frozenset(f["names"]), encoding=f["encoding"])
+    used = None if f["code"] is None else frozenset(f["used"])
+    return Conversion(text, {}, told, str(path), frozenset(f["names"]), encoding=f["encoding"], used=used, imported=tuple(f["imports"]))

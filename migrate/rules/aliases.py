@@ -8,7 +8,7 @@ from collections.abc import Callable
 from migrate.context import Context
 from migrate.edits import Emitter, Piece
 from migrate.infer.liveness import Liveness
-from migrate.infer.products import lost
+from migrate.infer.products import is_procedure, lost
 from migrate.infer.sharing import Shared
 from migrate.infer.writes import Event, Writes
 from migrate.rules import views
@@ -43,6 +43,8 @@ def events(ctx: Context, node: ast.AST) -> list[Event]:
 
 def products(ctx: Context, node: FunctionNode) -> tuple[str, ...]:
     """The parameters that a function is to return, as it has no result but what it writes to them."""
+    if not is_procedure(ctx.file, node):
+        return ()
     events(ctx, node.body[0])
     return ctx.shared["writes"].walker(ctx.file, node).summary.products  # type: ignore[no-any-return]
 

@@ -9,7 +9,7 @@ from migrate import libraries
 from migrate.libraries import Boundary
 from migrate.source.decorated import classes_of_functions
 from migrate.source.names import BUILTINS, FunctionNode, Names
-from migrate.source.text import Source, children
+from migrate.source.text import Source, children, walk
 from migrate.tables import Row, Table
 
 MODULE = "torch.nn.Module"
@@ -396,11 +396,13 @@ def _attributes(owner: ClassInfo, method: FunctionInfo) -> None:
     if name is None:
         return
     parents = owner.file.source.parents
-    wrappers = _wrappers(method.node, name)
-    for node in ast.walk(method.node):
-        if isinstance(node, ast.Call) and (registered := _registers(node, name, wrappers)):
-            owner.attributes.setdefault(registered, []).append(Assignment(method, node, None, owner.file.source.statement(node)))
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, (ast.Store, ast.Del)) and isinstance(node.value, ast.Name) and node.value.id == name:
+    nodes = walk(method.node)
+    wrappers = _wrappers(nodes, name)
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            if registered := _registers(node, name, wrappers):
+                owner.attributes.setdefault(registered, []).append(Assignment(method, node, None, owner.file.source.statement(node)))
+        elif isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Name) and node.value.id == name:
             parent = parents[node]
             value = None
             if isinstance(parent, ast.Assign) and node in parent.targets or isinstance(parent, ast.AnnAssign):
@@ -414,10 +416,10 @@ def _attributes(owner: ClassInfo, method: FunctionInfo) -> None:
 REGISTERS = ("register_buffer", "register_parameter", "add_module", "register_module")
 
 
-def _wrappers(method: FunctionNode, self_name: str) -> set[str]:
+def _wrappers(nodes: list[ast.AST], self_name: str) -> set[str]:
     """Local names of lambdas that register what they are given: `buffer = lambda name, x: self.register_buffer(name, x)`."""
     found: set[str] = set()
-    for node in ast.walk(method):
+    for node in nodes:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) and isinstance(body := node.value.body, ast.Call):
             f = body.func
             if isinstance(f, ast.Attribute) and f.attr in REGISTERS and isinstance(f.value, ast.Name) and f.value.id == self_name and body.args and isinstance(body.args[0], ast.Name):

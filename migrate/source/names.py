@@ -8,6 +8,7 @@ from migrate.source.text import Source, children
 
 BUILTINS = frozenset(dir(builtins))
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+BINDING = frozenset({*SCOPES, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Name, ast.NamedExpr, ast.ExceptHandler, ast.MatchAs, ast.MatchStar})  # all others only hold nodes
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -120,6 +121,10 @@ class Names:
 
     def _visit(self, node: ast.AST, scope: Scope) -> None:
         self._at[node] = scope
+        if node.__class__ not in BINDING:
+            for child in children(node):
+                self._visit(child, scope)
+            return
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 scope.bind(node.name, Binding("function", node))
@@ -136,8 +141,9 @@ class Names:
                 self._import(node, scope)
             case ast.Global() | ast.Nonlocal():
                 scope.outer.update(node.names)
-            case ast.Name(ctx=ast.Store() | ast.Del()):
-                scope.bind(node.id, Binding("assign", node, value=self._value(node)))
+            case ast.Name():
+                if not isinstance(node.ctx, ast.Load):
+                    scope.bind(node.id, Binding("assign", node, value=self._value(node)))
             case ast.NamedExpr():
                 outer = scope
                 while isinstance(outer.node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)) and outer.parent:
@@ -152,8 +158,6 @@ class Names:
             case ast.MatchAs() | ast.MatchStar():
                 if node.name:
                     scope.bind(node.name, Binding("other", node))
-                self._children(node, scope)
-            case _:
                 self._children(node, scope)
 
     def _children(self, node: ast.AST, scope: Scope) -> None:
