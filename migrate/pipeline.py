@@ -17,6 +17,8 @@ from migrate.fitting.extract import load as load_support
 from migrate.infer import facts
 from migrate.infer.engine import Inference
 from migrate.infer.facts import Exchange
+from migrate.infer.quiet import Quiet
+from migrate.infer.writes import Writes
 from migrate.rules import comments, driver, imports, keeping
 from migrate.rules.builders import Builders
 from migrate.source import optional
@@ -143,7 +145,8 @@ def convert_unit(unit: Unit, target: Target, support_name: str = SUPPORT, exchan
     inf.run()
     builders = Builders(unit, inf, target, support)
     builders.run()
-    shared: dict[str, Any] = {"builders": builders, "building_lambdas": builders.lambdas}
+    writes = Writes(unit, inf)
+    shared: dict[str, Any] = {"builders": builders, "building_lambdas": builders.lambdas, "writes": writes, "quiet": Quiet(writes)}
     exchange.found = facts.known(unit, inf)
     contexts = {m: _context(unit, f, inf, target, support, support_name, exchange, dict(shared)) for m, f in unit.files.items()}
     for ctx in contexts.values():

@@ -255,7 +255,7 @@ class Walker:
         if kind.is_tensor:
             self.event(s, target, base)
         elif kind.is_unknown or kind.tag in CONTAINERS:
-            if kind.is_unknown and (_tensor_index(target.slice) or self.kind(target.slice).is_tensor):
+            if kind.is_unknown and (tensor_index(target.slice) or self.kind(target.slice).is_tensor):
                 self.event(s, target, base)
             self.state.write(base, _key(target.slice), value)
 
@@ -448,7 +448,7 @@ def _container_index(index: ast.expr) -> bool:
     return isinstance(index, ast.Constant) and isinstance(index.value, str)
 
 
-def _tensor_index(index: ast.expr) -> bool:
+def tensor_index(index: ast.expr) -> bool:
     if isinstance(index, ast.Tuple):
         return any(isinstance(e, ast.Slice) or isinstance(e, ast.Constant) and e.value in (None, Ellipsis) for e in index.elts)
     return isinstance(index, ast.Constant) and index.value is Ellipsis

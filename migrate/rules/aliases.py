@@ -9,8 +9,9 @@ from migrate.context import Context
 from migrate.edits import Emitter, Piece
 from migrate.infer.liveness import Liveness
 from migrate.infer.products import is_procedure, lost
+from migrate.infer.quiet import Quiet
 from migrate.infer.sharing import Shared
-from migrate.infer.writes import Event, Writes
+from migrate.infer.writes import Event
 from migrate.rules import views
 from migrate.rules.example import Example
 from migrate.source.names import FunctionNode
@@ -35,10 +36,9 @@ def liveness(ctx: Context, node: ast.AST) -> Liveness:
 
 def events(ctx: Context, node: ast.AST) -> list[Event]:
     """The writes in place that a statement or call makes."""
-    if "writes" not in ctx.shared:
-        ctx.shared["writes"] = Writes(ctx.unit, ctx.inf)
-    writes: Writes = ctx.shared["writes"]
-    return writes.walker(ctx.file, _root(ctx, node)).events.get(node, [])
+    root = _root(ctx, node)
+    quiet: Quiet = ctx.shared["quiet"]
+    return [] if quiet.holds(ctx.file, root) else quiet.writes.walker(ctx.file, root).events.get(node, [])
 
 
 def products(ctx: Context, node: FunctionNode) -> tuple[str, ...]:
