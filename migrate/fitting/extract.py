@@ -164,10 +164,15 @@ KEPT = re.compile(
 SYNTAX = {"__setitem__": "[]=", "__delitem__": "del", "__setattr__": "a.b.c=", "__add__": "+", "__iadd__": "+", "__mul__": "*", "__delattr__": "del"}
 
 
+TELLING = frozenset({ast.Attribute, ast.Constant, ast.Subscript, ast.Delete, ast.BinOp, ast.AugAssign, ast.Name})
+
+
 def attributes_of(tree: ast.AST, nodes: Iterable[ast.AST] = ()) -> set[str]:
     """The attribute names that code uses, with what stands for special methods: "[]=", "del", "+", ... `nodes`: those of the tree, where they are known."""
     found: set[str] = set()
     for n in nodes or walk(tree):
+        if n.__class__ not in TELLING:
+            continue
         match n:
             case ast.Attribute():
                 found.add(n.attr)
@@ -183,8 +188,9 @@ def attributes_of(tree: ast.AST, nodes: Iterable[ast.AST] = ()) -> set[str]:
                 found.add("+")
             case ast.BinOp(op=ast.Mult()) | ast.AugAssign(op=ast.Mult()):
                 found.add("*")
-            case ast.Name(id="setattr"):
-                found.add("a.b.c=")
+            case ast.Name():
+                if n.id == "setattr":
+                    found.add("a.b.c=")
     return found
 
 

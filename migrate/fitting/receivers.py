@@ -2,10 +2,13 @@
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from migrate.fitting.values import pairs
+from migrate.fitting.folding import pairs
+from migrate.source.text import children
 
 METHODS = frozenset({"append", "extend", "insert", "pop", "update", "keys", "values", "items", "clear", "[]="})
 MAKERS = frozenset({"list", "dict", "set", "tuple", "sorted", "OrderedDict", "defaultdict", "deque"})
+IRRELEVANT = frozenset({ast.Name, ast.arg, ast.arguments, ast.keyword, ast.Tuple, ast.List, ast.BinOp, ast.Compare, ast.Expr, ast.Return, ast.If, ast.IfExp})
+PLAIN = IRRELEVANT | {ast.Attribute, ast.Call, ast.Constant, ast.Subscript}
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 BUILT = (ast.List, ast.ListComp, ast.Dict, ast.DictComp, ast.Set, ast.SetComp, ast.Tuple, ast.JoinedStr)
 
@@ -15,6 +18,7 @@ def without_plain(attributes: set[str], nodes: Sequence[ast.AST]) -> set[str]:
 
     `layers.append`: where that hangs on an attribute, and no other file may give it something else; `!layers`: something else is given to an attribute.
     """
+    nodes = [n for n in nodes if n.__class__ not in IRRELEVANT]
     asked = attributes & METHODS
     texts = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
     plain = {id(n) for scope in nodes if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) for n in _plain_names(scope)}
@@ -63,12 +67,12 @@ def _is_plain(e: ast.expr | None) -> bool:
 
 def _own(scope: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a scope, but for those of the scopes within."""
-    stack = list(ast.iter_child_nodes(scope))
+    stack = children(scope)
     while stack:
         n = stack.pop()
         yield n
         if not isinstance(n, SCOPES):
-            stack += ast.iter_child_nodes(n)
+            stack += children(n)
 
 
 def _plain_names(scope: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[ast.Name]:
@@ -79,6 +83,8 @@ def _plain_names(scope: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> 
     other = {p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)}
     targets: set[int] = set()
     for n in nodes:
+        if n.__class__ in PLAIN:
+            continue
         match n:
             case ast.Assign(targets=[ast.Name() as t], value=value) | ast.AnnAssign(target=ast.Name() as t, value=value):
                 targets.add(id(t))

@@ -31,6 +31,10 @@ class Call:
     keywords: dict[str, "tuple[object, ...] | None"]
 
 
+TELLING = frozenset({ast.Call, ast.Attribute, ast.Compare, ast.FormattedValue, ast.Subscript})
+WORDS = frozenset({ast.Call, ast.Attribute, ast.Name, ast.Constant, ast.ImportFrom})
+
+
 def words_of(nodes: Iterable[ast.AST]) -> set[str]:
     """The words of a converted file, from its nodes."""
     nodes = list(nodes)
@@ -38,6 +42,8 @@ def words_of(nodes: Iterable[ast.AST]) -> set[str]:
     found: set[str] = set()
     plain: set[int] = set()
     for n in nodes:
+        if n.__class__ not in TELLING:
+            continue
         match n:
             case ast.Call(func=ast.Name(id=name)) if name in names and not star:
                 plain.add(id(n.func))
@@ -50,9 +56,10 @@ def words_of(nodes: Iterable[ast.AST]) -> set[str]:
                 found.add(f"={rest[0].value}" if rest and isinstance(rest[0], ast.Constant) and isinstance(rest[0].value, str) else "=*")
             case ast.Attribute(attr="__setattr__" | "__dict__" | "set_attributes"):
                 found.add("=*")
-        if not isinstance(n, ast.Name):
-            plain.update(_only_asked(n))
+        plain.update(_only_asked(n))
     for n in nodes:
+        if n.__class__ not in WORDS:
+            continue
         match n:
             case ast.Call(func=ast.Name(id="type"), args=[_]) | ast.Attribute(attr="__class__" | "__mro__" | "__bases__" | "__subclasses__") if id(n) not in plain:
                 found.add("type()")

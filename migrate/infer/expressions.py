@@ -1,6 +1,7 @@
 """Expressions: the kind of each, recorded on the way."""
 import ast
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from migrate.infer.engine import Frame, Inference, constant, usage
@@ -40,7 +41,7 @@ def _constant(inf: Inference, frame: Frame, node: ast.Constant) -> Kind:
 def _name(inf: Inference, frame: Frame, node: ast.Name) -> Kind:
     local = frame.lookup(node.id)
     if local is not None:
-        if local == UNKNOWN and frame.function is not None and usage(inf, frame.file, frame.function.node, node.id) == INT:
+        if local.is_unknown and local == UNKNOWN and frame.function is not None and usage(inf, frame.file, frame.function.node, node.id) == INT:
             return INT
         return local
     if frame.function is not None or frame.owner is not None:
@@ -69,8 +70,14 @@ def _resolved(inf: Inference, found: "ClassInfo | FunctionInfo | Row | str | Non
                 return inf.holding(inf.unit.files[module], name, inf.learned.get(inf.unit.files[module], {}).get(name, UNKNOWN))
             if found == "torch.nn.Module":
                 return FACTORY
-            return Kind("import", ref=found)
+            return _import_kind(found)
     return UNKNOWN
+
+
+@cache
+def _import_kind(dotted: str) -> Kind:
+    """What a foreign name is: it is asked for so often that one object does for all."""
+    return Kind("import", ref=dotted)
 
 
 def _attribute(inf: Inference, frame: Frame, node: ast.Attribute) -> Kind:
