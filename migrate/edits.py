@@ -8,6 +8,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from migrate.source.text import Source, children, walk
 
@@ -263,14 +264,16 @@ class Emitter:
     def _parts(self, start: int, end: int, inside: ast.AST) -> list[tuple[int, int, "ast.AST | TextEdit"]]:
         """The outermost changes of a span, in order, none over another."""
         pieces: list[tuple[int, int, ast.AST | TextEdit]] = []
-        spans = [p for p in self._topmost(inside) if start <= p[0] and p[1] <= end] if inside in self._dirty else []
+        spans = sorted(((s, e, n) for s, e, n in self._topmost(inside) if start <= s and e <= end), key=lambda p: (p[0], p[1])) if inside in self._dirty else []
         pieces.extend(spans)
+        starts, ends = [s for s, _, _ in spans], list(accumulate((e for _, e, _ in spans), max))
         whole = inside is self.source.tree
         for t in self._texts[bisect_left(self._starts, start) :]:
             if t.start > end:
                 break
             boundary = t.start == t.end and t.start in (start, end) and not whole
-            if t.end <= end and not boundary and not any(s < t.end and t.start < e or s < t.start < e for s, e, n in spans):
+            before = bisect_left(starts, t.end)  # spans that start before it ends
+            if t.end <= end and not boundary and not (before and t.start < ends[before - 1]):
                 pieces.append((t.start, t.end, t))
         pieces.sort(key=lambda p: (p[0], p[1]))
         kept, at = [], start

@@ -238,16 +238,22 @@ def _without_imports(tree: ast.Module) -> ast.Module:
     return tree
 
 
+BINDING = frozenset(
+    {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.arg, ast.alias, ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping, ast.Global, ast.Nonlocal}
+)
+
+
 def free_names(nodes: Iterable[ast.AST]) -> set[str]:
     """Names that are looked up and bound nowhere among the nodes of a file."""
     used: set[str] = set()
     bound: set[str] = set(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__class__", "__package__", "__spec__", "__loader__", "__annotations__", "__builtins__"}
     for node in nodes:
+        if node.__class__ is ast.Name:
+            (used if node.ctx.__class__ is ast.Load else bound).add(node.id)
+            continue
+        if node.__class__ not in BINDING:
+            continue
         match node:
-            case ast.Name(ctx=ast.Load()):
-                used.add(node.id)
-            case ast.Name():
-                bound.add(node.id)
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 bound.add(node.name)
             case ast.arg():

@@ -72,6 +72,7 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.Name: (state.visit_element, type_tests.visit_value, layers.visit_value, operators.visit_name, leftovers.visit_value),
     ast.Subscript: (picking.visit_subscript, state.visit_element, selecting.visit_subscript, inplace.visit_index, indexing.visit_subscript),
     ast.Lambda: (rngs.visit_lambda,),
+    **dict.fromkeys((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef), ()),  # below
     **dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), (branching.visit_comprehension,)),
 }
 
@@ -79,7 +80,8 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
 def plan_file(ctx: Context) -> None:
     """Plans all edits of a file but those of its classes."""
     for node in ctx.source.nodes:  # statements before what they hold: a removed one takes its parts with it
-        if node in ctx.removed or node in ctx.kept:
+        visits = RULES.get(node.__class__)
+        if visits is None or node in ctx.removed or node in ctx.kept:
             continue
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             info = ctx.file.by_node.get(node)
@@ -96,8 +98,8 @@ def plan_file(ctx: Context) -> None:
                 noise.visit_bases(ctx, info.node)
             noise.visit_decorators(ctx, node)
             continue
-        for rule in RULES.get(type(node), ()):
-            rule(ctx, node)
+        for visit in visits:
+            visit(ctx, node)
     static.finish(ctx)
     placement.finish(ctx)
 
