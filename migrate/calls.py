@@ -7,6 +7,7 @@ from functools import cache
 
 from migrate.edits import ATOM, BITOR, LAMBDA, Emitter, Piece, precedence, required
 from migrate.infer.kinds import Kind
+from migrate.source.text import walk
 from migrate.tables import DROPPED, REFUSED, Condition, Parameter, Row, Variant, template
 
 ALIASES = {"axis": "dim", "keepdims": "keepdim", "x1": "input", "x2": "other", "axes": "dim", "axis0": "dim0", "axis1": "dim1", "x": "input", "a": "input", "tensor": "input", "split_size": "split_size_or_sections", "indices": "indices_or_sections", "sections": "indices_or_sections"}  # names of NumPy and of overloads
@@ -111,7 +112,7 @@ def _repeats(v: Variant, bound: Bound) -> bool:
     """Whether the template writes an argument twice that is more than a name: it would be computed twice."""
     if v.reason:
         return False
-    names = [n.id for n in ast.walk(v.template) if isinstance(n, ast.Name)]
+    names = [n.id for n in walk(v.template) if isinstance(n, ast.Name)]
     return any(names.count(name) > 1 and not _is_simple(given) for name, given in bound.arguments.items())
 
 
@@ -249,7 +250,7 @@ class Filler:
         parents = _template_parents(self.text)
         out: list[tuple[int, int, str]] = []
         dropped: list[tuple[int, int]] = []
-        for node in ast.walk(root):
+        for node in walk(root):
             if isinstance(node, ast.keyword) and node.arg is None and self.bound.extra:
                 out.append((node.col_offset, node.end_col_offset or 0, ", ".join(f"{k.arg}={emitter.piece(k.value).at(LAMBDA)}" for k in self.bound.extra)))
             elif isinstance(node, ast.keyword) and isinstance(node.value, ast.Name) and self._is_dropped(node.value.id):
@@ -362,9 +363,10 @@ def _item(emitter: Emitter, node: ast.expr) -> str:
     return emitter.piece(node).at(LAMBDA)
 
 
-def template_names(text: str) -> set[str]:
+@cache
+def template_names(text: str) -> frozenset[str]:
     """All names of a template."""
-    return {n.id for n in ast.walk(template(text)) if isinstance(n, ast.Name)}
+    return frozenset(n.id for n in walk(template(text)) if isinstance(n, ast.Name))
 
 
 __all__ = ["ATOM", "Bound", "Filler", "Refusal", "bind", "choose", "predicate", "template_names"]

@@ -137,9 +137,10 @@ class Context:
             for name, bindings in scope.bindings.items():
                 if not all(b.kind == "import" and ((b.dotted + ".").startswith("torch.") or isinstance(self.unit.named(b.dotted), Row)) for b in bindings):
                     bound.add(name)
+        if not self.file.names.top.stars:
+            return bound
         free = {n for n in all_names([self.source.tree]) if n not in self.file.names.top.bindings and not hasattr(builtins, n)}
-        stars = self.file.names.top.stars
-        return bound | {n for n in free if stars and not (self.unit.by_star(self.file, n) or "").startswith("torch.")}
+        return bound | {n for n in free if not (self.unit.by_star(self.file, n) or "").startswith("torch.")}
 
     def function_of(self, node: ast.AST) -> FunctionInfo | None:
         """The function that a node is in (the innermost definition, lambdas skipped)."""

@@ -9,6 +9,7 @@ import ast
 
 from migrate.context import Context
 from migrate.rules.example import Example
+from migrate.source.text import walk
 
 RULE = "cancelling"
 SQUARES = ("square", "pow")
@@ -59,8 +60,9 @@ def _value(ctx: Context, node: ast.expr) -> ast.AST:
     function = ctx.function_of(node) if isinstance(node, ast.Name) else None
     if function is None or not isinstance(node, ast.Name):
         return node
-    given = [n for n in ast.walk(function.node) if isinstance(n, ast.Name) and n.id == node.id and isinstance(n.ctx, ast.Store)]
-    values = [n.value for n in ast.walk(function.node) if isinstance(n, ast.Assign) and any(g in n.targets for g in given)]
+    nodes = walk(function.node)
+    given = [n for n in nodes if isinstance(n, ast.Name) and n.id == node.id and isinstance(n.ctx, ast.Store)]
+    values = [n.value for n in nodes if isinstance(n, ast.Assign) and any(g in n.targets for g in given)]
     return values[0] if len(given) == len(values) == 1 else node
 
 

@@ -11,6 +11,7 @@ from migrate.infer.kinds import Kind
 from migrate.rules.example import Example
 from migrate.rules.state import fill
 from migrate.source.modules import ClassInfo
+from migrate.source.text import walk
 
 RULE = "static"
 STATIC = frozenset({"none", "int", "float", "bool", "number", "str", "function", "class", "factory", "shape"})
@@ -77,7 +78,7 @@ def _filled(ctx: Context, owner: ClassInfo, name: str) -> bool:
     """Whether a method puts tensors or modules into a container: `self.taps[key] = x`, `self.taps.append(x)`."""
     for c in [*owner.mro(), *_below(ctx, owner)]:
         for method in c.methods.values():
-            for n in ast.walk(method.node):
+            for n in walk(method.node):
                 match n:
                     case ast.Assign(targets=[ast.Subscript(value=ast.Attribute(value=ast.Name(id=holder), attr=attr))], value=value):
                         pass

@@ -2,6 +2,7 @@
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from migrate.source.text import Source, children, walk
 from migrate.tables import Row, Table
 
 MODULE = "torch.nn.Module"
+NOT_ASKED = object()
 GRADIENT = "torch.autograd.Function"
 # Classes of PyTorch that are modules without being layers with a row of their own.
 CONTAINERS = frozenset({MODULE, "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList", "torch.nn.ParameterDict"})
@@ -105,17 +107,21 @@ class ClassInfo:
     annotations: dict[str, ast.expr] = field(default_factory=dict)
     traits: set[str] = field(default_factory=set)
     mixed: bool = False  # no module itself, but a base of modules only
+    linked: bool = False  # its bases are known
+    _order: "list[ClassInfo]" = field(default_factory=list)
 
     def mro(self) -> Iterator["ClassInfo"]:
         """The class and its local bases, nearest first (depth first; good enough for look-ups)."""
-        seen: set[int] = set()
-        stack = [self]
-        while stack:
-            at = stack.pop(0)
-            if id(at) not in seen:
-                seen.add(id(at))
-                yield at
-                stack[:0] = [b for b in at.bases if isinstance(b, ClassInfo)]
+        if not self._order or not self.linked:
+            seen: set[int] = set()
+            stack, self._order = [self], []
+            while stack:
+                at = stack.pop(0)
+                if id(at) not in seen:
+                    seen.add(id(at))
+                    self._order.append(at)
+                    stack[:0] = [b for b in at.bases if isinstance(b, ClassInfo)]
+        return iter(self._order)
 
     def foreign(self) -> list["Row | str"]:
         """The bases that are not local, of the class and its local bases."""
@@ -124,6 +130,13 @@ class ClassInfo:
     @property
     def is_module(self) -> bool:
         """Whether it is a torch.nn.Module."""
+        return self._is_module if self.linked else self._derives()
+
+    @cached_property
+    def _is_module(self) -> bool:
+        return self._derives()
+
+    def _derives(self) -> bool:
         return any(b.kind == "layer" if isinstance(b, Row) else b in CONTAINERS or b in MODULE_BASES for b in self.foreign())
 
     @property
@@ -192,6 +205,7 @@ class Unit:
                 c.bases = [b for b in (self._base(file, e) for e in c.node.bases) if b is not None]
         for file in self.files.values():
             for c in file.classes:
+                c.linked = True
                 for b in c.bases:
                     if isinstance(b, ClassInfo):
                         self.subclasses.setdefault(b, []).append(c)
@@ -248,9 +262,10 @@ class Unit:
         """What a name or dotted expression means: a local class or function, a row, or a foreign dotted name."""
         if self._resolved is None:
             return self._meaning(file, node)
-        if node not in self._resolved:
-            self._resolved[node] = self._meaning(file, node)
-        return self._resolved[node]
+        found = self._resolved.get(node, NOT_ASKED)
+        if found is NOT_ASKED:
+            found = self._resolved[node] = self._meaning(file, node)
+        return found  # type: ignore[return-value]
 
     def _meaning(self, file: FileInfo, node: ast.expr) -> "ClassInfo | FunctionInfo | Row | str | None":
         if isinstance(node, ast.Name):

@@ -75,6 +75,7 @@ class Reach:
         self.modules: dict[str, Module] = {}
         self.unreadable: dict[Path, SourceError] = {}
         self._missing: set[str] = set()
+        self._folders: dict[tuple[Path, str], bool] = {}
         self._found: dict[str, Path | None] = {}
         self._definers: dict[str, dict[str, str]] = {}
         self._auto: set[str] = set()  # what makes the model of any configuration
@@ -102,7 +103,10 @@ class Reach:
         return self._found[dotted]
 
     def _search(self, dotted: str) -> Path | None:
+        above = dotted.rpartition(".")[0]
         for root in self.roots:
+            if above and not self._is_folder(root, above):
+                continue
             base = root.joinpath(*dotted.split("."))
             for path in (base / "__init__.py", base.with_suffix(".py"))[self.boundary.of(dotted) is not None :]:
                 if path.is_file():
@@ -152,7 +156,16 @@ class Reach:
 
     def is_namespace(self, dotted: str) -> bool:
         """A local folder without an `__init__`."""
-        return any(root.joinpath(*dotted.split(".")).is_dir() for root in self.roots)
+        return any(self._is_folder(root, dotted) for root in self.roots)
+
+    def _is_folder(self, root: Path, dotted: str) -> bool:
+        """Asked once of each: the same few folders are asked for again and again."""
+        if (root, dotted) not in self._folders:
+            above = dotted.rpartition(".")[0]
+            self._folders[root, dotted] = not above or self._is_folder(root, above)
+            if self._folders[root, dotted]:
+                self._folders[root, dotted] = root.joinpath(*dotted.split(".")).is_dir()
+        return self._folders[root, dotted]
 
     def get(self, dotted: str) -> Module | None:
         """A local module, read when first asked for."""
