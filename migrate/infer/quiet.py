@@ -1,4 +1,4 @@
-"""Functions that surely write to nothing in place, themselves or by what they call: a look at their nodes tells, and they need not be walked."""
+"""Functions that surely write to nothing in place, themselves or by what they call: their nodes tell, and they need not be walked."""
 import ast
 
 from migrate.infer.kinds import refs
@@ -29,7 +29,8 @@ class Quiet:
             case ast.Call():
                 return self._call_writes(w, n)
             case ast.AugAssign():
-                return w.kind(n.target).is_unknown or w.kind(n.target).is_tensor or isinstance(n.target, ast.Subscript) and w.kind(n.target.value).is_tensor
+                held = isinstance(n.target, ast.Subscript) and w.kind(n.target.value).is_tensor
+                return held or w.kind(n.target).is_unknown or w.kind(n.target).is_tensor
             case ast.Subscript() if not isinstance(n.ctx, ast.Load):
                 kind = w.kind(n.value)
                 return kind.is_tensor or kind.is_unknown and (tensor_index(n.slice) or w.kind(n.slice).is_tensor)

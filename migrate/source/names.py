@@ -8,7 +8,10 @@ from migrate.source.text import Source, children
 
 BUILTINS = frozenset(dir(builtins))
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-BINDING = frozenset({*SCOPES, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Name, ast.NamedExpr, ast.ExceptHandler, ast.MatchAs, ast.MatchStar})  # all others only hold nodes
+# Nodes that bind names or open a scope; all others only hold nodes.
+BINDING = frozenset(
+    {*SCOPES, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Name, ast.NamedExpr, ast.ExceptHandler, ast.MatchAs, ast.MatchStar}
+)
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
