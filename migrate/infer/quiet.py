@@ -2,8 +2,8 @@
 import ast
 
 from migrate.infer.kinds import refs
-from migrate.infer.written_calls import constructed, inplace_layer, says_inplace
 from migrate.infer.writes import Walker, Writes, tensor_index
+from migrate.infer.written_calls import constructed, inplace_layer, says_inplace
 from migrate.source.modules import ClassInfo, FileInfo, FunctionInfo
 from migrate.source.text import walk
 from migrate.tables import Row
@@ -44,7 +44,7 @@ class Quiet:
             return True
         found = self.writes.unit.resolve(w.file, f) if isinstance(f, (ast.Name, ast.Attribute)) else None
         if isinstance(found, Row) and found.kind == "function":
-            return says_inplace(w, node, found)
+            return _ends_as_writing(found.torch) or says_inplace(w, node, found)
         if isinstance(found, str) and found.startswith(("torch.", "einops.", "builtins.")):
             return _ends_as_writing(found)
         kind = w.kind(f)

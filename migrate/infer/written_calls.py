@@ -96,7 +96,8 @@ def _function(w: Walker, node: ast.Call, found: Row | str, args: list[Value]) ->
     name = ast.unparse(node.func).rpartition(".")[2] if isinstance(found, Row) else found.rpartition(".")[2]
     if not args:
         return w.state.fresh(node)
-    if name.endswith("_") and not name.endswith("__") or isinstance(found, Row) and says_inplace(w, node, found):
+    own = found.torch if isinstance(found, Row) else name  # `from torch.nn.init import zeros_ as clear`
+    if any(n.endswith("_") and not n.endswith("__") for n in (name, own)) or isinstance(found, Row) and says_inplace(w, node, found):
         w.event(node, node.args[0], args[0])
         return args[0]
     kind = w.kind(node.args[0])
