@@ -2,7 +2,7 @@
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from migrate.fitting.folding import pairs
+from migrate.fitting.values import pairs
 from migrate.source.text import children
 
 METHODS = frozenset({"append", "extend", "insert", "pop", "update", "keys", "values", "items", "clear", "[]="})
