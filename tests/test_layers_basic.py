@@ -39,7 +39,7 @@ CONVS = [
     dict(kernel_size=3, padding="valid", bias=False), dict(kernel_size=3, padding=2, dilation=2, groups=2), dict(kernel_size=1, groups=4),
     dict(kernel_size=3, padding=2, padding_mode="reflect"), dict(kernel_size=3, padding=2, padding_mode="replicate", stride=2),
     dict(kernel_size=3, padding=2, padding_mode="circular"), dict(kernel_size=4, padding="same", padding_mode="circular"),
-    dict(kernel_size=2, padding="same", padding_mode="reflect"),
+    dict(kernel_size=2, padding="same", padding_mode="reflect"), dict(kernel_size=3, padding="valid", padding_mode="reflect"),
 ]
 
 

@@ -27,10 +27,18 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
         return
     kind = ctx.kind(node.value)
     owners = [r for r in refs(kind) if isinstance(r, ClassInfo)]
-    if kind.tag != "module" or not owners or not any(clashes(ctx, o, node.attr) for o in owners):
+    if not _inherited(ctx, node) and (kind.tag != "module" or not any(clashes(ctx, o, node.attr) for o in owners)):
         return
     end = ctx.source.end(node)
     ctx.plan.replace(end - len(node.attr), end, node.attr + "_", RULE)
+
+
+def _inherited(ctx: Context, node: ast.Attribute) -> bool:
+    """`super().build()`, where a base of the code defines it."""
+    owner = ctx.class_of(node)
+    if owner is None or not isinstance(node.value, ast.Call) or ctx.dotted(node.value.func) != "builtins.super":
+        return False
+    return owner.is_module and node.attr not in ("training", "forward") and any(node.attr in c.methods for c in owner.mro() if c is not owner)
 
 
 def visit_function(ctx: Context, f: FunctionInfo) -> None:
@@ -52,6 +60,10 @@ EXAMPLES = (
         "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.layers = nn.ModuleList([nn.Linear(3, 3)])\n\n    def build(self):\n        return self.layers[0]\n",
         "        self.layers = nnx.List(", '    torch_names = {"layers": "layers_"}\n\n    def __init__(self):\n        super().__init__()\n        self.layers_ = ModuleList([Linear(3, 3)])\n\n'
         "    def build_(self):\n        return self.layers_[0]\n",
+    ),
+    Example(
+        "class Base(nn.Module):\n    def build(self):\n        self.a = nn.Linear(3, 3)\n\n\nclass Net(Base):\n    def build(self):\n        super().build()\n        self.b = nn.Linear(3, 3)\n",
+        "        super().build(rngs=rngs)\n", "        super().build_()\n", why="a base's method of that name",
     ),
     Example(
         "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.deterministic = True\n        self.register_buffer('input', torch.zeros(3))\n",

@@ -34,7 +34,7 @@ class ConvNd(nnx.Conv):
             padding=padding.upper() if isinstance(padding, str) else ntuple(padding, n), feature_group_count=groups, use_bias=bias, rngs=rngs,
         )
         self.padding_mode = padding_mode
-        if padding_mode != "zeros":
+        if padding_mode != "zeros" and padding != "valid":
             self.conv_general_dilated = partial(conv_padded, mode=padding_mode)
             if padding == "same":
                 self.padding = tuple((d * (k - 1) // 2, (d * (k - 1) + 1) // 2) for d, k in zip(self.kernel_dilation, self.kernel_size))
