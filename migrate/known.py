@@ -1,4 +1,4 @@
-"""Inputs for which the converted call raises and PyTorch's does not: `mappings/known.toml`. Rows name what concerns them, each with a call that shows it.
+"""What is known to differ, of `mappings/known.toml`. Inputs for which the converted call raises and PyTorch's does not: rows name what concerns them, each with a call that shows it.
 
 ```toml
 [[known]]
@@ -7,12 +7,19 @@ what = "an axis of a tensor without axes"
 happens = "JAX raises ..."
 instead = "reshape it first: `x.reshape(1)`"
 inputs = { x = "f32[]" }                  # of the calls of all rows
+
+[[corner]]                                # the values differ, or are what PyTorch's own kernel left there
+what = "which of equal elements comes first"
+edges = ["equal", "zeros"]                # of tests/test_edges.py, where nothing is asked of these rows
+rows = ["torch.topk"]
 ```
 """
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+
+from typing import Any
 
 from migrate.tables import FOLDER, TableError
 
@@ -29,12 +36,34 @@ class Known:
     gradient: bool = False
 
 
+@dataclass(frozen=True)
+class Corner:
+    """Values that are not PyTorch's, or that PyTorch leaves open: at which edges, in which rows."""
+
+    what: str
+    edges: list[str]
+    rows: list[str]
+
+
+@cache
+def _file() -> Mapping[str, Any]:
+    return tomllib.loads((FOLDER / "known.toml").read_text(encoding="utf-8"))
+
+
 @cache
 def known() -> Mapping[str, Known]:
-    """All of them, by name."""
-    text = (FOLDER / "known.toml").read_text(encoding="utf-8")
-    found = [Known(**raw) for raw in tomllib.loads(text)["known"]]
-    return {k.name: k for k in found}
+    """All that raises, by name."""
+    return {k.name: k for k in (Known(**raw) for raw in _file()["known"])}
+
+
+@cache
+def corners() -> Mapping[str, list[Corner]]:
+    """What differs in value, by row."""
+    found: dict[str, list[Corner]] = {}
+    for corner in (Corner(**raw) for raw in _file()["corner"]):
+        for name in corner.rows:
+            found.setdefault(name, []).append(corner)
+    return found
 
 
 def difference(name: str, where: str) -> Known:

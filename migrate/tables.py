@@ -18,7 +18,7 @@ REFUSED = frozenset({"out", "generator"})
 TARGETS = {"flax": ("flax", "jax"), "keras": ("keras", "jax")}  # the variants that a target reads, first ones first
 KINDS = ("function", "attribute", "noop")
 ROW_KEYS = {"torch", "also", "methods", "kind", "signature", "returns", "note", "call", "support", "state", "case", "attributes", "jax", "flax", "keras", "inplace", "value", "imports", "makers", "known"}
-OTHER_KEYS = {"library", "alias", "noise", "known"}  # read by libraries.py and known.py
+OTHER_KEYS = {"library", "alias", "noise", "known", "corner"}  # read by libraries.py and known.py
 VARIANT_KEYS = {"when", "to", "pin", "drop", "reject", "cast", "deviates", "reason", "pick", "unpacked", "note", "returns", "limits"}
 
 

@@ -9,6 +9,8 @@ import pytest
 import torch
 from rows_common import Case, arrays, cases, converted, flat, jax_gradients, load, source, torch_gradients
 
+from migrate.known import corners
+
 EDGES = {
     "equal": lambda a: np.full_like(a, 0.5),
     "zeros": np.zeros_like,
@@ -33,36 +35,13 @@ def one_element(inputs: Inputs) -> Inputs:
 
 
 SHAPES = {"empty": leading(0), "batch of one": leading(1), "one element": one_element}
-# Where PyTorch leaves the result open, or gives what its own kernel's order of work gives.
-OPEN = {
-    "the epsilon of 64 bits": ("zeros_gradients", "functional.rms_norm"),
-    "which of equal elements comes first": ("equal,zeros", "kthvalue topk"),
-    "numbers that are multiplied by 0 there are left out, or the other way round": (
-        "nan",
-        "functional.embedding functional.embedding_bag functional.conv_transpose1d functional.conv_transpose2d functional.conv_transpose3d functional.ctc_loss functional.grid_sample "
-        "grid_sampler special.chebyshev_polynomial_u special.shifted_chebyshev_polynomial_u special.chebyshev_polynomial_w special.shifted_chebyshev_polynomial_w "
-        "special.laguerre_polynomial_l special.legendre_polynomial_p",
-    ),
-    "whole numbers of NaN": ("nan", "Tensor.to"),
-    "what is left of a factorisation that fails, and where": (
-        "equal,zeros,nan", "linalg.cholesky_ex linalg.inv_ex linalg.solve_ex linalg.lu_factor_ex linalg.lu_factor linalg.lu lu cholesky_inverse linalg.householder_product",
-    ),
-    "what rounding leaves of a singular matrix": ("equal", "geqrf pinverse linalg.cond"),
-    "a padding index beyond the rows": ("one element_gradients", "embedding"),
-    "raises here, as nothing is divided into parts": ("empty", "functional.grid_sample grid_sampler functional.fold"),
-    "beyond what 32 bits hold": ("large mean_gradients", "polygamma Tensor.polygamma"),
-    "a mean of nothing: what was in memory": ("empty", "functional.multi_margin_loss functional.multilabel_margin_loss"),
-}
-
-
 # What a row states to raise, by the edges that show it.
 STATED = {"empty": "nothing-in-it", "batch of one": "contracted-one"}
 
 
 def is_open(case: Case, edge: str) -> bool:
     """Whether nothing is asked of a case at an edge."""
-    name = case.row.torch.removeprefix("torch.").removeprefix("nn.")
-    return STATED.get(edge) in case.row.known or any(edge in edges.split(",") and name in names.split() for edges, names in OPEN.values())
+    return STATED.get(edge) in case.row.known or any(edge in corner.edges for corner in corners().get(case.row.torch, ()))
 
 
 def floating(case: Case) -> list[str]:

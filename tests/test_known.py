@@ -7,7 +7,8 @@ import torch
 from rows_common import HEADER, flat, load, values
 
 import migrate
-from migrate.known import difference, known
+from migrate.known import corners, difference, known
+from migrate.report.operators import notes
 from migrate.report.rows import describe
 from migrate.tables import TableError, read, standard
 
@@ -43,6 +44,12 @@ def test_it_raises(row, name, call):
 def test_every_one_is_named_by_a_row():
     assert {name for _, name, _ in CALLS} == set(known())
     assert "instead, leave the axis out" in describe(standard().by_name["torch.sum"], ("flax",))
+
+
+def test_corners_are_of_rows_and_told():
+    assert set(corners()) <= set(standard().by_name)
+    assert "open: which of equal elements comes first" in describe(standard().by_name["torch.topk"], ("flax",))
+    assert "open: which of equal elements comes first" in notes(standard().by_name["torch.topk"])
 
 
 def test_a_row_names_only_what_there_is():

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from migrate.known import Known, difference
+from migrate.known import Known, corners, difference
 from migrate.report.rows import coverage, status
 from migrate.tables import FOLDER, TARGETS, Row, Table, standard
 
@@ -20,7 +20,8 @@ HEAD = """<!-- Written by `make docs`; edit the tables instead. -->
 
 One line each. *whole*: every form of the call; *partly*: some forms are refused or differ, as the notes say; *refused*: never converted, with the reason. "Verified" counts the
 samples of PyTorch's own test databases that were converted as source text and agreed with PyTorch, of those tried (the others were refused by name, or raise, as the notes say);
-"-" is an operator that the databases do not have: its cases in the tables verify it. *Raises*: inputs that PyTorch takes and the target does not; never a wrong value.
+"-" is an operator that the databases do not have: its cases in the tables verify it. *Raises*: inputs that PyTorch takes and the target does not; never a wrong value. *Open*: values that
+depend on PyTorch's own order of work, or that have another convention at one edge; nothing is asked of them.
 
 | PyTorch | Flax | Keras | verified (Flax, Keras) | known differences and refusals |
 | --- | --- | --- | --- | --- |
@@ -62,7 +63,8 @@ def notes(row: Row) -> str:
                 found.setdefault(f"refused when given: {', '.join(f'`{r}`' for r in sorted(v.reject))}", []).append(target)
     told = [text if len(set(where)) == len(TARGETS) else f"{'/'.join(dict.fromkeys(where))}: {text}" for text, where in found.items()]
     raises = [f"raises: {difference(name, row.torch).what} ([why](#{name}))" for name in row.known]
-    return "; ".join([*([row.note.rstrip(".")] if row.note else []), *told, *raises]).replace("|", "\\|").replace("\n", " ")
+    open_values = [f"open: {corner.what}" for corner in corners().get(row.torch, ())]
+    return "; ".join([*([row.note.rstrip(".")] if row.note else []), *told, *raises, *open_values]).replace("|", "\\|").replace("\n", " ")
 
 
 def line(row: Row) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from migrate.known import difference
+from migrate.known import corners, difference
 from migrate.tables import Condition, Row, Table, Variant
 
 SHORT = {"F.": "torch.nn.functional.", "nn.": "torch.nn.", "Tensor.": "torch.Tensor."}
@@ -37,6 +37,7 @@ def describe(row: Row, targets: Sequence[str]) -> str:
     for name, call in row.known.items():
         k = difference(name, row.torch)
         lines.append(f"  raises: {k.what}, `{call}`: {k.happens}; instead, {k.instead}")
+    lines += [f"  open: {corner.what}" for corner in corners().get(row.torch, ())]
     for target in targets:
         variants = row.for_target(target)
         lines += [line for v in variants for line in _variant(target, v)]

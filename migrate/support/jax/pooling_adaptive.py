@@ -128,8 +128,9 @@ def max_unpool_nd(input, indices, n, kernel_size, stride, padding, output_size):
     lead, sizes = input.shape[: input.ndim - n], input.shape[input.ndim - n :]
     full = [(s - 1) * st - 2 * p + k for s, st, p, k in zip(sizes, stride, padding, kernel)]
     full = list(output_size)[-n:] if output_size is not None else full
-    rows, values = math.prod(lead), input.reshape(math.prod(lead), -1)
-    at = (np.arange(rows)[:, None], indices.reshape(rows, -1))
+    flat = math.prod(lead), math.prod(sizes)
+    rows, values = flat[0], input.reshape(flat)
+    at = (np.arange(rows)[:, None], indices.reshape(flat))
     # every copy of a value that lands in one place twice gets the gradient of that place
     out = jnp.zeros((rows, math.prod(full)), input.dtype).at[at].set(jax.lax.stop_gradient(values))
     return out.at[at].add(values - jax.lax.stop_gradient(values)).reshape(*lead, *full)

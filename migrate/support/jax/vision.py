@@ -1,5 +1,7 @@
 """Sampling grids, and moves between channels and space."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -64,10 +66,10 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
             index = jnp.where(inside, index, 0).astype(int)
             grown += [(flat * size + index, known & inside, product * weight) for flat, known, product in combinations]
         combinations = grown
-    flat_input = input.reshape(*input.shape[:2], -1)
+    flat_input = input.reshape(*input.shape[:2], math.prod(sizes))
     out = 0
     for flat, inside, weight in combinations:
-        seen = jnp.take_along_axis(flat_input, flat.reshape(flat.shape[0], 1, -1), axis=2).reshape(*input.shape[:2], *flat.shape[1:])
+        seen = jnp.take_along_axis(flat_input, flat.reshape(flat.shape[0], 1, math.prod(flat.shape[1:])), axis=2).reshape(*input.shape[:2], *flat.shape[1:])
         out = out + jnp.where(inside[:, None], seen, 0) * weight[:, None]
     return out
 
@@ -137,7 +139,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     x = input if input.ndim == 3 else input[None]
     axes = list(zip((height, width), ntuple(kernel_size, 2), ntuple(stride, 2), (ph, pw), ntuple(dilation, 2)))
     (kh, kw), counts = (a[1] for a in axes), [window_count(*a) for a in axes]
-    x = x.reshape(x.shape[0], -1, kh, kw, *counts)
+    x = x.reshape(x.shape[0], x.shape[1] // (kh * kw), kh, kw, *counts)
     rows = overlapped(x, 3, -1, *axes[1])
     out = overlapped(rows, 2, -2, *axes[0])
     return out if input.ndim == 3 else out[0]
