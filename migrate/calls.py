@@ -10,7 +10,7 @@ from migrate.infer.kinds import Kind
 from migrate.source.text import walk
 from migrate.tables import DROPPED, REFUSED, Condition, Parameter, Row, Variant, template
 
-ALIASES = {"axis": "dim", "keepdims": "keepdim", "x1": "input", "x2": "other", "axes": "dim", "axis0": "dim0", "axis1": "dim1", "x": "input", "a": "input", "tensor": "input", "split_size": "split_size_or_sections", "indices": "indices_or_sections", "sections": "indices_or_sections"}  # names of NumPy and of overloads
+ALIASES = {"axis": "dim", "keepdims": "keepdim", "x1": "input", "x2": "other", "axes": "dim", "axis0": "dim0", "axis1": "dim1", "x": "input", "a": "input", "tensor": "input", "split_size": "split_size_or_sections", "indices": "indices_or_sections", "sections": "indices_or_sections", "other": "dim"}  # names of NumPy and of overloads
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,9 @@ def _kind_is(name: str, kind: Kind) -> bool | None:
         case "bool tensor" | "int tensor" | "float tensor":
             return None if kind.is_tensor and not kind.dtype else kind.is_tensor and kind.dtype == name.split()[0]
         case "narrow int tensor":
-            return kind.narrow and kind.is_tensor if kind.is_tensor and kind.dtype else False if not kind.is_tensor else None
+            return kind.narrow and kind.dtype == "int" if kind.is_tensor and kind.dtype else False if not kind.is_tensor else None
+        case "narrow int dtype":
+            return None if kind.tag == "dtype" and not kind.dtype else kind.tag == "dtype" and kind.dtype == "int" and kind.narrow
         case "int dtype" | "float dtype":
             return None if kind.tag == "dtype" and not kind.dtype else kind.tag == "dtype" and kind.dtype == name.split()[0]
         case "number":

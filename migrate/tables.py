@@ -136,8 +136,12 @@ class Table:
     imports: Mapping[str, str] = field(default_factory=dict)  # the names that users' rows import, with the statements
 
     def get(self, dotted: str) -> Row | None:
-        """The row of a dotted PyTorch name."""
-        return self.by_name.get(dotted)
+        """The row of a dotted PyTorch name; `torch.exp_` is a form of `torch.exp`, as the method is."""
+        if (row := self.by_name.get(dotted)) is not None or not dotted.endswith("_") or dotted.count(".") != 1:
+            return row
+        name = dotted.removeprefix("torch.")
+        row = self.by_method.get(name) or self.by_method.get(name.removesuffix("_"))
+        return row if row is not None and row.kind == "function" and dotted.startswith("torch.") and not name.endswith("__") else None
 
 
 def _strings(value: Any) -> tuple[str, ...]:

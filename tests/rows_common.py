@@ -31,6 +31,11 @@ class Case:
     expected: dict[str, str]
 
     @property
+    def smooth(self) -> bool:
+        """Whether its gradient is asked for: the row's note or corner says why not."""
+        return str(self.row.cases[self.number].get("grad")) != "no"
+
+    @property
     def label(self) -> str:
         """A name for the test."""
         return f"{self.row.torch}-{self.number}"

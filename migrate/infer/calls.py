@@ -123,7 +123,7 @@ def _function(inf: Inference, frame: Frame, node: ast.Call, callee: Kind, args: 
         if ref.returns.startswith("argument "):
             return _given(ref, ref.returns.partition(" ")[2], args, keywords)
         first = args[0] if args else keywords.get("input", TENSOR)
-        return _of_dtype(returned(ref, first), [*args, *keywords.values()])
+        return _of_dtype(ref, returned(ref, first), args, keywords)
     if isinstance(ref, ast.Lambda):
         for p, k in zip(ref.args.args, args, strict=False):
             if inf.of(p).is_unknown:
@@ -131,9 +131,20 @@ def _function(inf: Inference, frame: Frame, node: ast.Call, callee: Kind, args: 
     return callee.item or UNKNOWN
 
 
-def _of_dtype(result: Kind, given: list[Kind]) -> Kind:
-    """The result where a dtype of few bits is given: whoever adds its numbers up has to know."""
-    return result.but(dtype="int", narrow=True) if result.is_tensor and any(k.tag == "dtype" and k.narrow for k in given) else result
+CASTING = ("torch.Tensor.to", "torch.Tensor.type", "torch.Tensor.type_as")  # the dtype is that of an argument
+
+
+def _of_dtype(row: Row, result: Kind, args: list[Kind], keywords: dict[str | None, Kind]) -> Kind:
+    """The result where a dtype is given, or a tensor that has one: whoever adds its numbers up, or casts them again, has to know."""
+    given = [*args, *keywords.values()]
+    told = next((k for k in given if k.tag == "dtype" or row.torch in CASTING and k.is_tensor), None)
+    if not result.is_tensor or told is None and "dtype" not in keywords:
+        return result
+    if told is not None and told.dtype:
+        return result.but(dtype=told.dtype, narrow=told.narrow)
+    if told is None and keywords["dtype"].tag == "none":
+        return result
+    return result.but(dtype="" if row.returns == "same" else result.dtype, narrow=False)  # of a dtype that is not known
 
 
 def _given(row: Row, name: str, args: list[Kind], keywords: dict[str | None, Kind]) -> Kind:
@@ -177,7 +188,7 @@ def _method(inf: Inference, frame: Frame, node: ast.Call, receiver: Kind, args: 
             return INT if args or keywords else SHAPE
         if row is None:
             return UNKNOWN
-        return _of_dtype(returned(row, receiver if receiver.is_tensor else TENSOR), [*args, *keywords.values()])
+        return _of_dtype(row, returned(row, receiver if receiver.is_tensor else TENSOR), args, keywords)
     match receiver.tag:
         case "list" if name in ("append", "insert", "extend") and args and isinstance(node.func.value, ast.Name):
             added = args[-1].element if name == "extend" else args[-1]

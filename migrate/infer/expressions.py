@@ -106,6 +106,8 @@ def attribute_of(inf: Inference, base: Kind, name: str) -> Kind:
     match base.tag:
         case "tensor":
             row = inf.unit.table.by_attribute.get(name)
+            if name == "dtype":
+                return Kind("dtype", dtype=base.dtype, narrow=base.narrow, sure=base.sure)
             if row is not None:
                 return _returns(row, "", base)
             return Kind("function", ref=inf.unit.table.by_method.get(name)) if name in inf.unit.table.by_method else UNKNOWN

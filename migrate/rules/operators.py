@@ -297,6 +297,8 @@ def _function_value(ctx: Context, node: ast.Name | ast.Attribute, row: Row) -> N
     if text is None:
         ctx.refuse("MIG301", node, f"{row.torch} as a value is not supported")
         return
+    if (name := ast.unparse(node)).endswith("_") and not row.torch.startswith("torch.nn.init."):
+        ctx.report("MIG201", node, f"`{name}` as a value writes to what it is given; here the result alone is new")
     ctx.edit(node, lambda e: function_text(ctx, text), RULE, why=row.torch)
 
 
@@ -387,6 +389,7 @@ def function_text(ctx: Context, text: str) -> Piece:
 INIT = "class Net(nn.Module):\n    def __init__(self, init=None):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3, 3))\n"
 DEEP = " + ".join(["x"] * 3000)
 EXAMPLES = (
+    Example("def f(x: torch.Tensor, act=torch.sigmoid_):\n    torch.exp_(x)\n    return act(x)\n", jax="def f(x: jax.Array, act=jax.nn.sigmoid):\n    x = jnp.exp(x)\n", reported="MIG201", why="what writes in place, as a value"),
     Example("def f(x: torch.Tensor, y: torch.Tensor):\n    x, y = x.cpu(), y.cuda()\n    return x + y\n", jax="def f(x: jax.Array, y: jax.Array):\n    return x + y\n", why="the names keep what they hold"),
     Example("def f(x: torch.Tensor, y: torch.Tensor):\n    x, y = y.cpu(), x.cuda()\n    return x + y\n", jax="    x, y = y, x\n"),
     Example("def f(ids: torch.LongTensor, mask: Optional[torch.BoolTensor] = None) -> torch.FloatTensor:\n    return ids.type(torch.FloatTensor)\n", jax="def f(ids: jax.Array, mask: Optional[jax.Array] = None) -> jax.Array:\n    return ids.astype(jnp.float32)\n"),

@@ -174,16 +174,30 @@ def std(input, dim=None, correction=1, keepdim=False):
     return jnp.where(var == 0, 0, jnp.sqrt(jnp.where(var == 0, 1, var)))
 
 
+def variance(input, dim=None, correction=1, keepdim=False):
+    """Variance, divided by n - correction, or by 0 where that is negative."""
+    dim = None if jnp.ndim(input) == 0 else dim
+    var = jnp.var(input, axis=dim, keepdims=keepdim)
+    n = jnp.size(input) // max(var.size, 1)
+    return var * n / jnp.maximum(n - correction, 0)
+
+
+def deviation(input, dim=None, correction=1, keepdim=False):
+    """Standard deviation, divided by n - correction, or by 0 where that is negative, with gradient 0 where it is 0."""
+    var = variance(input, dim, correction, keepdim)
+    return jnp.where(var == 0, 0, jnp.sqrt(jnp.where(var == 0, 1, var)))
+
+
 def std_mean(input, dim=None, correction=1, keepdim=False):
     """Standard deviation, divided by n - correction, and mean."""
     dim = None if jnp.ndim(input) == 0 else dim
-    return std(input, dim, correction, keepdim), jnp.mean(input, axis=dim, keepdims=keepdim)
+    return deviation(input, dim, correction, keepdim), jnp.mean(input, axis=dim, keepdims=keepdim)
 
 
 def var_mean(input, dim=None, correction=1, keepdim=False):
     """Variance, divided by n - correction, and mean."""
     dim = None if jnp.ndim(input) == 0 else dim
-    return jnp.var(input, axis=dim, ddof=correction, keepdims=keepdim), jnp.mean(input, axis=dim, keepdims=keepdim)
+    return variance(input, dim, correction, keepdim), jnp.mean(input, axis=dim, keepdims=keepdim)
 
 
 def vector_norm(input, ord=2, dim=None, keepdim=False):
