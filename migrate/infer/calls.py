@@ -1,7 +1,7 @@
 """Calls: what they return, and what they tell of the callee's parameters."""
 import ast
 
-from migrate.infer.engine import ONLY_TENSOR, Frame, Inference
+from migrate.infer.engine import CASTS, ONLY_TENSOR, Frame, Inference
 from migrate.infer.expressions import evaluate, iterate, returned
 from migrate.infer.kinds import BOOL, FLOAT, INT, MODULE, NAMED, NUMBER, NUMPY, SHAPE, STR, TENSOR, UNKNOWN, Kind, join_all, refs
 from migrate.infer.lookups import Lookup, lookup
@@ -131,6 +131,26 @@ def _function(inf: Inference, frame: Frame, node: ast.Call, callee: Kind, args: 
     return callee.item or UNKNOWN
 
 
+MODULE_METHODS = frozenset(
+    ["eval", "train", "parameters", "named_parameters", "modules", "named_modules", "children", "named_children", "buffers", "state_dict", "load_state_dict", "zero_grad", "forward", "apply"]
+)
+
+
+def _of_a_tensor(inf: Inference, frame: Frame, receiver: ast.expr, call: ast.Call) -> bool:
+    """Whether what `x.half()` is asked of can only be a tensor: neither it nor the name that gets the result is used as a module, and the result is used."""
+    parents = frame.file.source.parents
+    statement = parents.get(call)
+    if frame.function is None or not isinstance(receiver, (ast.Name, ast.Subscript, ast.BinOp)) or isinstance(statement, ast.Expr):
+        return False
+    given = {t.id for t in statement.targets if isinstance(t, ast.Name)} if isinstance(statement, ast.Assign) else set()
+    names = given | ({receiver.id} if isinstance(receiver, ast.Name) else set())
+    for use in (u for n in names for u in inf.uses(frame.function.node).get(n, ())):
+        up = parents.get(use)
+        if isinstance(up, ast.Attribute) and up.attr in MODULE_METHODS or isinstance(up, ast.Call) and up.func is use:
+            return False
+    return True
+
+
 CASTING = ("torch.Tensor.to", "torch.Tensor.type", "torch.Tensor.type_as")  # the dtype is that of an argument
 
 
@@ -181,7 +201,8 @@ def _method(inf: Inference, frame: Frame, node: ast.Call, receiver: Kind, args: 
     """The result of a method of something that is no local class; None where it is an ordinary call."""
     assert isinstance(node.func, ast.Attribute)
     name = node.func.attr
-    counts = name == "to" and any(k.tag == "dtype" and k.dtype in ("int", "bool") for k in [*args, *keywords.values()])  # no module is made of integers
+    told = next((k.dtype for k in [*args, *keywords.values()] if k.tag == "dtype"), "") if name == "to" else "float" if name in CASTS else ""
+    counts = told in ("int", "bool") or bool(told) and _of_a_tensor(inf, frame, node.func.value, node)  # no module is made of integers
     if receiver.is_tensor or receiver.is_unknown and (counts or name in ONLY_TENSOR) and inf.of(node.func).tag not in ("function", "class", "import"):
         row = inf.unit.table.by_method.get(name) or inf.unit.table.by_method.get(name.removesuffix("_"))
         if name == "size":

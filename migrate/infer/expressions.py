@@ -229,7 +229,7 @@ def binary_of(a: Kind, b: Kind, op: ast.operator) -> Kind:
             dtype = "float"
         else:
             dtype = "bool" if dtypes == ["bool", "bool"] else "int" if dtypes[0] and dtypes[1] else ""
-        return TENSOR.but(dtype=dtype, sure=a.sure and b.sure)
+        return TENSOR.but(dtype=dtype, sure=a.sure and b.sure, narrow=_stays_narrow(a, b, dtype))
     if a.tag in ("list", "tuple", "shape") or b.tag in ("list", "tuple", "shape"):
         if isinstance(op, ast.Mult):
             seq = a if a.tag in ("list", "tuple", "shape") else b
@@ -249,6 +249,12 @@ def binary_of(a: Kind, b: Kind, op: ast.operator) -> Kind:
     if a.is_unknown and b.is_number and a.sure or b.is_unknown and a.is_number:
         return UNKNOWN
     return UNKNOWN
+
+
+def _stays_narrow(a: Kind, b: Kind, dtype: str) -> bool:
+    """Whether all that decides the dtype of a result has 8 or 16 bits: tensors of that dtype."""
+    deciding = [k for k in (a, b) if k.is_tensor and k.dtype in (dtype, "")]
+    return dtype in ("int", "float") and bool(deciding) and all(k.narrow for k in deciding)
 
 
 def _unary(inf: Inference, frame: Frame, node: ast.UnaryOp) -> Kind:

@@ -45,6 +45,7 @@ from migrate.rules import (
     tying,
     type_tests,
     unpacked,
+    widths,
     wrappers,
 )
 from migrate.source.modules import ClassInfo, FunctionInfo
@@ -57,7 +58,7 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.IfExp: (folding.visit_choice, branching.visit,),
     ast.With: (gradients.visit_with, noise.visit_with),
     ast.AsyncWith: (gradients.visit_with, noise.visit_with),
-    ast.BinOp: (operators.visit_power, cancelling.visit),
+    ast.BinOp: (operators.visit_power, widths.visit, cancelling.visit),
     ast.Dict: (placement.visit_dict,),
     ast.Compare: (lookups.visit_compare, type_tests.visit_compare),
     ast.Expr: (noise.visit_expr, hyperparameters.visit_expr),

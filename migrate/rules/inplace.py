@@ -13,7 +13,7 @@ from migrate.edits import ADD, ATOM, LAMBDA, MULTIPLY, NAMED, UNARY, Emitter, Pi
 from migrate.infer.engine import usage
 from migrate.infer.kinds import Kind
 from migrate.infer.writes import NO_WRITES, Event
-from migrate.rules import aliases, rngs, selecting, state, views
+from migrate.rules import aliases, rngs, selecting, state, views, widths
 from migrate.rules.example import Example
 from migrate.source.modules import FunctionInfo
 from migrate.tables import Row, Variant
@@ -206,12 +206,15 @@ def _augmented_name(ctx: Context, node: ast.AugAssign) -> None:
         ctx.edit(node, lambda e: Piece(_assigned(ctx, e, target, _operated(ctx, e, node, read(ctx, e, target)), "set")), RULE, why="variable")
         return
     after = aliases.check(ctx, node, target)
-    if after:
+    if widths.may_widen(ctx, target, [node.value]):
+        ctx.edit(node, lambda e: _with_after(e, node, f"{plain(ctx, e, target)} = {_operated(ctx, e, node, e.original(target)).text}", after), RULE, why="PyTorch keeps the dtype")
+    elif after:
         ctx.edit(node, lambda e: _with_after(e, node, e.original(node).text, after), RULE, why="the same tensor under two names")
 
 
 def _operated(ctx: Context, e: Emitter, node: ast.AugAssign, now: Piece) -> Piece:
-    return Piece(f"{now.at(MULTIPLY)} {SIGNS[type(node.op)]} {e.piece(node.value).at(MULTIPLY + 1)}", ADD)
+    made = Piece(f"{now.at(MULTIPLY)} {SIGNS[type(node.op)]} {e.piece(node.value).at(MULTIPLY + 1)}", ADD)
+    return widths.kept(made, now.at(ATOM)) if widths.may_widen(ctx, node.target, [node.value]) else made
 
 
 def functional(ctx: Context, node: ast.Call) -> Row | None:
@@ -434,8 +437,10 @@ def _method(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | None) -
         stream = rngs.stream(ctx, node) if "rngs" in template_names(variant.to) else ""
         filler = _Reading(variant.to, variant, bound, ctx.name, ctx.kind, stream, "")
         filler.ctx, filler.base = ctx, base
-        return filler.fill(e)
+        made = filler.fill(e)
+        return widths.kept(made, read(ctx, e, base).at(ATOM)) if widened else made
 
+    widened = isinstance(base, (ast.Name, ast.Attribute)) and "astype" not in variant.to and widths.may_widen(ctx, base, [a for n, a in bound.arguments.items() if a is not base])
     if variant.deviates:
         ctx.report("MIG201", node, f"{row.torch}: {variant.deviates}")
     target, statement = _target(ctx, base), ctx.source.parent(node)
@@ -552,6 +557,7 @@ def _of_slices(ctx: Context, node: ast.Name) -> bool:
 
 EXAMPLES = (
     Example("def f(x: torch.Tensor):\n    u = (x > 0).byte()\n    return x[u]\n", jax="    return x[u.astype(bool)]\n", why="a mask of the old kind"),
+    Example("def f(x):\n    h = x.half()\n    h[0] = 0\n    h += x\n    return h\n", jax="    h = h.at[0].set(0)\n    h = (h + x).astype(h.dtype)\n", why="what is cast and written to is a tensor"),
     Example("def f(x, i):\n    out = x.clone()\n    out[i] = 0\n    return out\n", jax="    out = out.at[i].set(0)\n", why="only tensors are cloned"),
     Example(
         "def fill_(t):\n    return t.add_(1.0)\n\n\nclass Net(nn.Module):\n    def __init__(self, n, on=True):\n        super().__init__()\n        self.mark = nn.Parameter(torch.zeros(n)) if on else None\n"

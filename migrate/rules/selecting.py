@@ -9,6 +9,7 @@ import ast
 from migrate.context import Context
 from migrate.edits import ATOM, Emitter, Piece
 from migrate.infer.kinds import Kind
+from migrate.rules import widths
 from migrate.rules.example import Example
 
 RULE = "selecting"
@@ -60,7 +61,7 @@ def _may_be_tensor(kind: Kind) -> bool:
 
 
 def _is_number(ctx: Context, part: ast.expr) -> bool:
-    return ctx.kind(part).tag == "int"
+    return ctx.kind(part).tag == "int" or ctx.kind(part).is_tensor and ctx.kind(part).dtype == "int" and widths.is_scalar(ctx, part)
 
 
 def _is_plain(ctx: Context, part: ast.expr) -> bool:
@@ -93,5 +94,6 @@ EXAMPLES = (
     Example("def f(x: torch.Tensor, m: torch.BoolTensor):\n    return x[:, m, :, 0]\n", refused="MIG302"),
     Example("def f(x, i):\n    return x[0, :, i] + x[i, 0]\n", why="what these are is not known"),
     Example("def f(x: torch.Tensor, i):\n    return x[0, :, i]\n", jax="    return x[0][:, i]\n"),
+    Example("def f(x: torch.Tensor, i: torch.LongTensor):\n    best = x.sum((1, 2)).argmax()\n    return x[best, :, i]\n", jax="    return x[best][:, i]\n", why="a tensor without axes counts as a number"),
     Example("def f(x, n: int):\n    return x[0, :, n], x[:, n, 1:]\n"),
 )
