@@ -122,7 +122,10 @@ def join(a: Kind, b: Kind) -> Kind:
         return NUMBER.but(optional=optional)
     if a.tag != b.tag:
         if {a.tag, b.tag} <= {"class", "function", "factory"}:
-            return Kind("factory", ref=_refs(a) | _refs(b), optional=optional) if _refs(a) and _refs(b) else Kind("factory", optional=optional)
+            if _refs(a) and _refs(b):
+                return Kind("factory", ref=_refs(a) | _refs(b), optional=optional)
+            plain = "function" in (a.tag, b.tag)  # it may make none
+            return Kind("factory", optional=optional or plain, sure=a.sure and b.sure and not plain)
         if {a.tag, b.tag} in ({"unknown", "class"}, {"unknown", "factory"}):
             return Kind("factory", optional=optional, sure=False)  # what stands in for a class that makes modules makes modules
         if {a.tag, b.tag} <= {"tuple", "list", "shape"}:

@@ -1,6 +1,7 @@
 """Finds the functions that make modules: they take `rngs`."""
 import ast
 import builtins
+from collections.abc import Callable
 
 from migrate.calls import Refusal, bind, choose, template_names
 from migrate.fitting.extract import Support, inherited_rngs
@@ -13,6 +14,7 @@ from migrate.source.text import children
 from migrate.tables import Row, Variant
 from migrate.targets.base import Target
 
+LOOKS = frozenset({"builtins.callable", "builtins.isinstance", "builtins.type", "inspect.isfunction", "inspect.signature", "inspect.isclass"})
 CONTAINERS = ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict")
 
 
@@ -22,6 +24,7 @@ class Builders:
     def __init__(self, unit: Unit, inf: Inference, target: Target, support: Support) -> None:
         self.unit, self.inf, self.target, self.support = unit, inf, target, support
         self.lambdas: set[ast.Lambda] = set()
+        self.closures: set[ast.Lambda] = set()  # those that use the stream around them, as nothing would hand them one
         self._calls: dict[FunctionInfo, list[ast.Call]] = {}
         self.kept: set[ast.AST] = set()  # what the user marked to stay: it takes no `rngs`
         self._holder: dict[ast.Call, FunctionInfo] = {}
@@ -35,6 +38,9 @@ class Builders:
         for file in self.unit.files.values():
             kept = kept_nodes(file.source)
             self.kept |= kept
+            for node in file.source.nodes:
+                if isinstance(node, ast.Lambda) and self.inf.kinds.get(node, Kind("unknown")).tag == "factory":
+                    (self.closures if self.handed_on(file, node) else self.lambdas).add(node)
             for f in file.functions:
                 if f.node in kept:
                     continue
@@ -42,9 +48,6 @@ class Builders:
                 self._collect(f)
             self._escaping(file)
             self._replaced(file)
-            for node in file.source.nodes:
-                if isinstance(node, ast.Lambda) and self.inf.kinds.get(node, Kind("unknown")).tag == "factory":
-                    self.lambdas.add(node)
         changed = True
         while changed:
             changed = False
@@ -107,6 +110,7 @@ class Builders:
             node = stack.pop()
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
                 if isinstance(node, ast.Lambda):
+                    stack += [node.body] if node in self.closures else []
                     continue
                 stack += node.decorator_list
                 continue
@@ -217,6 +221,37 @@ class Builders:
             return False
         return self.how_kind(self.inf.of(call.args[0]), None) == "pass"
 
+    def handed_on(self, file: FileInfo, made: ast.Lambda) -> bool:
+        """Whether a lambda within a function, or the name that holds it, is an argument where nothing shows that a maker of modules is called there."""
+        holder = file.source.enclosing(made, ast.FunctionDef, ast.AsyncFunctionDef)
+        if not isinstance(holder, (ast.FunctionDef, ast.AsyncFunctionDef)) or made in self.kept:
+            return False
+        up, names = file.source.parents.get(made), list[str]()
+        if isinstance(up, ast.Assign):
+            names = [t.id for t in up.targets if isinstance(t, ast.Name)]
+        places: list[ast.expr] = [made, *(use for n in names for use in self.inf.uses(holder).get(n, ()))]
+        return any(_argument_of(file, p, lambda call, at: not self._expects(file, call, at)) for p in places)
+
+    def _expects(self, file: FileInfo, call: ast.Call, given: ast.AST) -> bool:
+        """Whether the callee of a call takes an argument for something that makes modules, or only looks at it."""
+        kind, known = self.inf.of(call.func), self.unit.resolve(file, call.func)
+        if isinstance(known, Row) or known in LOOKS or known == "builtins.map" and call.args[0] is given:
+            return True
+        if known == "builtins.map" and call.args:
+            kind, place = self.inf.of(call.args[0]), 0
+        else:
+            place = next((i for i, a in enumerate(call.args) if a is given), -1)
+        named = given.arg if isinstance(given, ast.keyword) else None
+        for ref in refs(kind):
+            f = ref.method("__init__") if isinstance(ref, ClassInfo) else ref
+            if not isinstance(f, FunctionInfo):
+                continue
+            parameters = [*enumerate(f.parameters), *((-2, p) for p in f.node.args.kwonlyargs)]
+            taken = next((p for i, p in parameters if p.arg == named or named is None and i == place), None)
+            if taken is None or self.inf.arguments.get(taken, Kind("unknown")).tag == "factory":
+                return True
+        return not refs(kind) and known is None
+
     def how_kind(self, kind: Kind, call: ast.Call | None) -> str:
         """The same, by what the callee is."""
         if kind.tag == "class" or kind.tag in ("factory", "function") and refs(kind):
@@ -227,7 +262,7 @@ class Builders:
         if kind.tag == "factory":
             if not kind.sure and not refs(kind) and call is not None and self._on_tensors(call):
                 return ""  # it was only taken for one, and this is no place to make modules
-            return "build" if not kind.sure and (kind.optional or call is not None and self._is_global(call)) else "pass"
+            return "build" if self.closures and not refs(kind) or not kind.sure and (kind.optional or call is not None and self._is_global(call)) else "pass"
         if kind.tag == "object":
             called = [c.method("__call__") for c in refs(kind) if isinstance(c, ClassInfo) and not c.is_module]
             return "pass" if called and all(m is not None and m.builds for m in called) else ""
@@ -286,6 +321,18 @@ class Builders:
             base = call.func.value
             return not (isinstance(base, ast.Name) and base.id == f.self_name and self.inf.of(call.func).is_unknown)
         return False
+
+
+def _argument_of(file: FileInfo, value: ast.AST, holds: Callable[[ast.Call, ast.AST], bool]) -> bool:
+    """Whether a condition holds of a call that a value is an argument of, by itself or in a tuple, a list or a choice."""
+    at = value
+    while (up := file.source.parents.get(at)) is not None:
+        if isinstance(up, ast.Call):
+            return up.func is not at and holds(up, at)
+        if not isinstance(up, (ast.Tuple, ast.List, ast.IfExp, ast.BoolOp, ast.keyword)):
+            return False
+        at = up
+    return False
 
 
 def _around(f: FunctionInfo) -> FunctionInfo | None:
@@ -450,6 +497,19 @@ EXAMPLES = (
     Example(
         "class Net(nn.Module):\n    def __init__(self, table, key):\n        super().__init__()\n        make = table[key]\n        conv = make(3)\n        self.add_module('conv', conv)\n",
         "        conv = build(make, 3, rngs=rngs)\n        self.conv = conv\n", "        conv = make(3)\n", why="through a local name",
+    ),
+    Example(
+        "def default(value, make):\n    return value if value is not None else (make() if callable(make) else make)\n\n\nclass Net(nn.Module):\n    def __init__(self, n, part=None):\n        super().__init__()\n        n = default(n, 2 * n)\n        self.a = default(part, lambda: nn.Linear(n, n))\n",
+        "        self.a = default(part, lambda: nnx.Linear(n, n, rngs=rngs))\n", "        self.a = default(part, lambda: Linear(n, n))\n", why="a function that calls whatever it is given",
+    ),
+    Example(
+        "from functools import wraps\n\n\ndef once(f):\n    made = {}\n\n    @wraps(f)\n    def inner(key):\n        if key not in made:\n            made[key] = f()\n        return made[key]\n\n    return inner\n\n\n"
+        "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        make, other = map(once, (lambda: nn.Linear(n, n), lambda: nn.Linear(n, 2 * n)))\n        self.a = make('a')\n",
+        "map(once, (lambda: nnx.Linear(n, n, rngs=rngs), lambda: nnx.Linear(n, 2 * n, rngs=rngs)))", "(lambda: Linear(n, n), lambda: Linear(n, 2 * n))", why="a decorator that does not hand on `rngs`",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.a = self.stack(lambda: nn.Linear(n, n))\n\n    def stack(self, make):\n        return nn.Sequential(*[make() for _ in range(3)])\n",
+        "        self.a = self.stack(lambda *, rngs: nnx.Linear(n, n, rngs=rngs), rngs=rngs)\n", "        self.a = self.stack(lambda: Linear(n, n))\n", why="a method that hands it on",
     ),
     Example("def width(n):\n    return 2 * n\n\n\nsize = width(3)\n"),
     Example("def choose(names, make=print):\n    return [make(n) for n in names]\n", why="what is made is no module"),

@@ -246,8 +246,8 @@ def _stays_variable(ctx: Context, node: ast.Attribute, kind: Kind, turned: bool)
             )
         case ast.Call() if node in parent.args:
             name = ctx.dotted(parent.func)
-            if _comes_back(ctx, parent, node):
-                return False
+            if _comes_back(ctx, parent, node) or name.partition(".")[0] in ("einops", "numpy"):
+                return False  # these take arrays only
             if name.startswith("torch.nn.init.") or name in PARAMETERS or name in ("builtins.isinstance", "builtins.id", "builtins.hasattr"):
                 return True
             if not turned and isinstance(ctx.source.parent(parent), ast.Expr) and isinstance(parent.func, ast.Name) and ctx.kind(parent.func).tag != "class":
@@ -408,6 +408,10 @@ def write(ctx: Context, e: Emitter, variable: ast.Attribute, value: Piece, templ
 
 HEAD = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3))\n        self.register_buffer('b', torch.ones(3))\n        self.a = nn.Linear(3, 4)\n\n    def forward(self, x):\n"
 EXAMPLES = (
+    Example(
+        "import einops\n\n\nclass Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.memory = nn.Parameter(torch.randn(n, 3)) if n > 0 else None\n\n    def forward(self, x):\n        if self.memory is not None:\n            x = x + einops.repeat(self.memory, 'n d -> b n d', b=2)\n        return x\n",
+        "            x = x + einops.repeat(self.memory[...], 'n d -> b n d', b=2)\n", "            x = x + einops.repeat(self.memory.value, 'n d -> b n d', b=2)\n", why="one that may be None is there where a library gets it",
+    ),
     Example(
         "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.register_buffer('order', None)\n        self.register_buffer('mask', None, persistent=False)\n        if n > 1:\n            self.order = torch.arange(n)\n            self.mask = torch.ones(n)\n\n    def forward(self, x):\n        return x[self.order] * self.mask\n",
         "            self.order = Buffer(jnp.arange(n))\n            self.mask = jnp.ones(n)\n\n    def __call__(self, x):\n        return x[self.order", "            self.order = Buffer(jnp.arange(n))\n", why="a buffer that gets its value later",
