@@ -252,6 +252,8 @@ def _stays_variable(ctx: Context, node: ast.Attribute, kind: Kind, turned: bool)
                 return True
             if not turned and isinstance(ctx.source.parent(parent), ast.Expr) and isinstance(parent.func, ast.Name) and ctx.kind(parent.func).tag != "class":
                 return True  # called for what it does to the variable
+        case ast.List() | ast.Tuple() | ast.Dict() if _is_started(ctx, parent):
+            return True
         case ast.List() | ast.Dict():
             return False
         case ast.Return():
@@ -266,6 +268,20 @@ def _comes_back(ctx: Context, call: ast.Call, node: ast.AST) -> bool:
     from migrate.rules import aliases
 
     return any(e.given is node and (e.product or e.returned) for e in aliases.events(ctx, call))
+
+
+def _is_started(ctx: Context, held: ast.List | ast.Tuple | ast.Dict) -> bool:
+    """Whether a loop of the function that makes a list, a tuple or a dict gives variables their first values; what an operator of PyTorch gets is no such list."""
+    up, function = ctx.source.parent(held), ctx.function_of(held)
+    if function is None or isinstance(up, ast.Call) and isinstance(ctx.resolve(up.func), Row) or isinstance(up, ast.Return):
+        return False
+    known: dict[ast.AST, bool] = ctx.shared.setdefault("starting_loops", {})
+    if function.node not in known:
+        loops = [n for n in ast.walk(function.node) if isinstance(n, (ast.For, ast.comprehension))]
+        names = {n.id for loop in loops for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+        uses = [n for name in names for n in ctx.inf.uses(function.node).get(name, ()) if ctx.kind(n).variable]
+        known[function.node] = any(_is_initialised(ctx, n) or isinstance(at := ctx.source.parent(n), ast.Attribute) and (at.attr == "data" or at.attr.endswith("_")) for n in uses)
+    return known[function.node]
 
 
 def _is_initialised(ctx: Context, node: ast.AST) -> bool:
@@ -408,6 +424,10 @@ def write(ctx: Context, e: Emitter, variable: ast.Attribute, value: Piece, templ
 
 HEAD = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3))\n        self.register_buffer('b', torch.ones(3))\n        self.a = nn.Linear(3, 4)\n\n    def forward(self, x):\n"
 EXAMPLES = (
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, some):\n        super().__init__()\n        self.a = nn.Parameter(torch.empty(3, 3))\n        self.b = nn.Parameter(torch.empty(3, 3)) if some else None\n        for p in [self.a, self.b]:\n            if p is not None:\n                nn.init.xavier_normal_(p)\n        both = (self.a, self.b)\n        for p in both:\n            nn.init.zeros_(p)\n",
+        "        for p in [self.a, self.b]:\n            if p is not None:\n                xavier_normal_(p, rngs=rngs)\n        both = (self.a, self.b)\n", "        for p in [self.a, self.b]:\n", why="a loop gives them their first values",
+    ),
     Example(
         "import einops\n\n\nclass Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.memory = nn.Parameter(torch.randn(n, 3)) if n > 0 else None\n\n    def forward(self, x):\n        if self.memory is not None:\n            x = x + einops.repeat(self.memory, 'n d -> b n d', b=2)\n        return x\n",
         "            x = x + einops.repeat(self.memory[...], 'n d -> b n d', b=2)\n", "            x = x + einops.repeat(self.memory.value, 'n d -> b n d', b=2)\n", why="one that may be None is there where a library gets it",
