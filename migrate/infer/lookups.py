@@ -9,6 +9,8 @@ from migrate.tables import Row
 
 MODULES = frozenset({"torch", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.Tensor"})
 
+ANY = "(.+)"
+
 
 @dataclass(frozen=True)
 class Lookup:
@@ -32,18 +34,42 @@ def lookup(unit: Unit, file: FileInfo, node: ast.AST, function: str = "getattr")
     if isinstance(name, ast.Constant) and isinstance(name.value, str):
         row = unit.table.get(f"{dotted}.{name.value}")
         return Lookup(dotted, name, {name.value: row} if row is not None else {}, name.value)
-    return Lookup(dotted, name, _candidates(unit, dotted, name))
+    return Lookup(dotted, name, _candidates(unit, file, dotted, name))
 
 
-def _candidates(unit: Unit, module: str, name: ast.expr) -> dict[str, Row]:
-    """The rows of a module whose names stand in the code as text; or that an f-string can spell."""
-    if isinstance(name, ast.JoinedStr):
-        pattern = re.compile("".join(re.escape(str(v.value)) if isinstance(v, ast.Constant) else "(.+)" for v in name.values))
-        if pattern.pattern.replace("(.+)", ""):
-            rows = {r.torch.rpartition(".")[2]: r for r in unit.table.rows if r.torch.rpartition(".")[0] == module}
-            return {n: rows[n] for n in sorted(rows) if pattern.fullmatch(n)}
+def _candidates(unit: Unit, file: FileInfo, module: str, name: ast.expr) -> dict[str, Row]:
+    """The rows of a module whose names stand in the code as text; or that an f-string, a `format` or a sum of texts can spell, also by way of a name."""
+    patterns = [p for v in _values(file, name) if (p := _pattern(v)).replace(ANY, "")]
+    rows = {r.torch.rpartition(".")[2]: r for r in unit.table.rows if r.torch.rpartition(".")[0] == module} if patterns else {}
+    if spelled := {n: rows[n] for n in sorted(rows) if any(re.fullmatch(p, n) for p in patterns)}:
+        return spelled
     found = ((s, unit.table.get(f"{module}.{s}")) for s in sorted(_texts(unit)))
     return {s: row for s, row in found if row is not None}
+
+
+def _values(file: FileInfo, name: ast.expr) -> list[ast.expr]:
+    """What a name may hold, by its assignments in its scope; the expression itself where it is no name."""
+    if not isinstance(name, ast.Name):
+        return [name]
+    bound = file.names.lookup(name)
+    given = [b.value for b in bound if b.kind == "assign" and b.value is not None]
+    return given if len(given) == len(bound) else [name]
+
+
+def _pattern(text: ast.expr) -> str:
+    """A regular expression for what an expression of texts spells."""
+    match text:
+        case ast.Constant(value=str(value)):
+            return re.escape(value)
+        case ast.JoinedStr():
+            return "".join(_pattern(v) if isinstance(v, ast.Constant) else ANY for v in text.values)
+        case ast.BinOp(op=ast.Add()):
+            return _pattern(text.left) + _pattern(text.right)
+        case ast.BinOp(op=ast.Mod(), left=ast.Constant(value=str(value))):
+            return ANY.join(re.escape(part) for part in re.split(r"%[sdr]", value))
+        case ast.Call(func=ast.Attribute(attr="format", value=ast.Constant(value=str(value)))):
+            return ANY.join(re.escape(part) for part in re.split(r"{[^{}]*}", value))
+    return ANY
 
 
 def _texts(unit: Unit) -> set[str]:

@@ -138,6 +138,8 @@ EXAMPLES = (
     Example(f"{HEAD}        self.a = getattr(nn, act, nn.Linear)(n, n)\n\n\nNet('Linear')\n", "        self.a = build(LAYERS.get(act, Linear), n, n, rngs=rngs)\n", "LAYERS.get(act, Linear)(n, n)\n"),
     Example(f"{HEAD}        self.act = getattr(nn, 'Tanh')()\n", jax="        self.act = Tanh()\n"),
     Example("def f(x, n):\n    return getattr(F, f'adaptive_avg_pool{n}d')(x, 1)\n", jax="    return FUNCTIONS[f'adaptive_avg_pool{n}d'](x, 1)\n"),
+    Example("def f(x, n):\n    name = 'adaptive_avg_pool{}d'.format(n)\n    return getattr(F, name)(x, 1)\n", jax='"adaptive_avg_pool3d": adaptive_avg_pool3d', why="a text with gaps, by way of a name"),
+    Example("def f(x, n):\n    return getattr(F, 'adaptive_avg_pool' + str(n) + 'd')(x, 1), getattr(F, 'adaptive_max_pool%dd' % n)(x, 1)\n", jax='"adaptive_max_pool2d": adaptive_max_pool2d', why="a sum of texts"),
     Example("Act = nn.SiLU if hasattr(nn, 'SiLU') else print\n", jax="Act = SiLU\n"),
     Example("def f(name):\n    return name if hasattr(nn, name) else 'Tanh'\n", jax='    return name if name in LAYERS else "Tanh"\n'.replace('"', "'")),
     Example("native = 'silu' in dir(torch.nn.functional), 'never' not in dir(F)\n", jax="native = True, True\n"),

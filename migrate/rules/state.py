@@ -173,6 +173,12 @@ def of_unknown_layer(ctx: Context, node: ast.expr) -> bool:
     return known and isinstance(node, ast.Attribute) and ctx.kind(node).is_unknown and ctx.kind(node.value).is_unknown and ctx.resolve(node) is None and not ctx.is_self(node.value)
 
 
+def _of_any_layer(ctx: Context, node: ast.Attribute) -> bool:
+    """`m.weight` of a module that nothing more is known of: the target's layers keep theirs under names of their own."""
+    kind = ctx.kind(node.value)
+    return node.attr in ("weight", "bias") and f"{node.attr}_of" in ctx.support and kind.tag == "module" and not refs(kind)
+
+
 def is_turned(ctx: Context, node: ast.Attribute) -> bool:
     """`self.lin.weight` of a layer that keeps it in another layout than PyTorch's."""
     if not ctx.kind(node).variable or ctx.kind(node.value).tag != "module":
@@ -193,7 +199,7 @@ def _unknown_layer(ctx: Context, node: ast.Attribute, bare: bool) -> None:
 def array(ctx: Context, e: Emitter, node: ast.Attribute) -> Piece:
     """The array that a variable holds, in PyTorch's layout."""
     name, axes = _native_state(ctx, node) or (renamed(ctx, node.value, node.attr), None)
-    if axes == MIXED:
+    if axes == MIXED or _of_any_layer(ctx, node):
         return Piece(f"{ctx.name('torch_weight' if node.attr == 'weight' else 'bias_of')}({e.piece(node.value).text})")
     return transposed(fill(ctx, ctx.target.read, v=Piece(f"{e.piece(node.value).at(17)}.{name}")), axes)
 
@@ -299,6 +305,9 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
     if len(node.targets) != 1 or ctx.owned(node) or ctx.owned(node.targets[0]):
         return
     target = node.targets[0]
+    if isinstance(target, (ast.Tuple, ast.List)):
+        _several(ctx, node, target)
+        return
     if _initialises_itself(ctx, target, node.value):
         ctx.edit(node, lambda e: e.piece(node.value), RULE, why="variable")
         return
@@ -328,6 +337,29 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
         return
     template = ctx.target.write if through_data or _keeps_shape(ctx, variable, node.value) else ctx.target.rebind
     ctx.edit(node, lambda e: write(ctx, e, variable, e.piece(node.value), template), RULE, why="variable")
+
+
+def _several(ctx: Context, node: ast.Assign, target: ast.Tuple | ast.List) -> None:
+    """`self.a, self.b = f(x)` of variables: names take the values, which are written then."""
+    owner = ctx.class_of(node)
+
+    def is_held(n: ast.AST) -> bool:
+        at_module = isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) and ctx.kind(n.value).tag == "module"
+        return at_module and isinstance(n, ast.Attribute) and bool(_held(ctx, n).variable) and (owner is None or _registered(ctx, owner, n))
+
+    held = [n for n in target.elts if isinstance(n, ast.Attribute) and is_held(n)]
+    if any(is_held(n) and n not in held for n in ast.walk(target)):
+        ctx.refuse("MIG303", node, "a variable that is one of several targets within targets")
+    elif held:
+        names = {n: ctx.new_name(n.attr) for n in held}
+        for n in held:
+            ctx.edit(n, lambda e, n=n: Piece(names[n]), RULE, why="variable")  # type: ignore[misc]
+
+        def build(e: Emitter) -> Piece:
+            after = [write(ctx, e, n, Piece(names[n]), ctx.target.rebind).text for n in held]
+            return Piece(f"\n{e.source.indent(node)}".join([e.original(node).text, *after]))
+
+        ctx.edit(node, build, RULE, why="variable")
 
 
 def _own_again(ctx: Context, variable: ast.Attribute, value: ast.expr) -> bool:
@@ -410,6 +442,11 @@ def _makes_parameter(ctx: Context, node: ast.expr | None) -> bool:
 def write(ctx: Context, e: Emitter, variable: ast.Attribute, value: Piece, template: str = "") -> Piece:
     """The statement that gives a variable a new value; by the target's template for values of the same shape, unless another is given."""
     native = _native_state(ctx, variable)
+    if _of_any_layer(ctx, variable) and "set_torch_weight" in ctx.support:
+        layer = e.piece(variable.value).text
+        if variable.attr == "weight":
+            return Piece(f"{ctx.name('set_torch_weight')}({layer}, {value.text})")
+        return fill(ctx, template or ctx.target.write, v=Piece(f"{ctx.name('bias_of')}({layer})"), x=value)
     name, axes = native if native is not None else (renamed(ctx, variable.value, variable.attr), None)
     held = Piece(f"{e.piece(variable.value).at(17)}.{name}")
     if axes == MIXED and variable.attr == "weight" and "set_torch_weight" in ctx.support:
@@ -424,6 +461,14 @@ def write(ctx: Context, e: Emitter, variable: ast.Attribute, value: Piece, templ
 
 HEAD = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3))\n        self.register_buffer('b', torch.ones(3))\n        self.a = nn.Linear(3, 4)\n\n    def forward(self, x):\n"
 EXAMPLES = (
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, norm_layer=nn.BatchNorm2d):\n        super().__init__()\n        self.norm = norm_layer(3)\n        for m in self.modules():\n            if isinstance(m, norm_layer):\n                m.weight.data.fill_(1)\n                m.bias.data.zero_()\n",
+        "                set_torch_weight(m, jnp.full_like(torch_weight(m), 1))\n                bias_of(m)[...] = jnp.zeros_like(bias_of(m))\n", "                m.weight.assign(jnp.full_like(m.weight.value, 1))\n", why="of a class that is given",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.register_buffer('a', torch.zeros(3))\n        self.register_buffer('b', torch.zeros(3))\n        self.n = 0\n\n    def step(self, x):\n        return self.b + x, 2 * self.a, 3\n\n    def forward(self, x):\n        self.a, self.b, self.n = self.step(x)\n        return self.a\n",
+        "        a, b, self.n = self.step(x)\n        self.a.set_value(a)\n        self.b.set_value(b)\n", "        a, b, self.n = self.step(x)\n        self.a.assign(a)\n        self.b.assign(b)\n", why="several at once",
+    ),
     Example(
         "class Net(nn.Module):\n    def __init__(self, some):\n        super().__init__()\n        self.a = nn.Parameter(torch.empty(3, 3))\n        self.b = nn.Parameter(torch.empty(3, 3)) if some else None\n        for p in [self.a, self.b]:\n            if p is not None:\n                nn.init.xavier_normal_(p)\n        both = (self.a, self.b)\n        for p in both:\n            nn.init.zeros_(p)\n",
         "        for p in [self.a, self.b]:\n            if p is not None:\n                xavier_normal_(p, rngs=rngs)\n        both = (self.a, self.b)\n", "        for p in [self.a, self.b]:\n", why="a loop gives them their first values",

@@ -68,6 +68,7 @@ EXAMPLES = (
         f"{HEAD}    def wrapper(*args, **kwargs):\n        self, *args = args\n        given = dict(kwargs)\n        self.init_args = dict(sorted(given.items()))\n        return init(self, *args, **given)\n{NET}",
         "        self.init_args = without_rngs(dict(sorted(given.items())))\n", "        self.init_args = dict(sorted(given.items()))\n", why="by way of other names",
     ),
+    Example(f"{HEAD}    def wrapper(self, *args, **kwargs):\n        self.init_args = (args, kwargs)\n        init(self, *args, **kwargs)\n{NET}", "        self.init_args = without_rngs((args, kwargs))\n", "        self.init_args = (args, kwargs)\n", why="both kinds of arguments"),
     Example(f"{HEAD}    def wrapper(self, *args, **kwargs):\n        self.init_args = args\n        init(self, *args, **kwargs)\n\n    return wrapper\n", why="without keyword arguments"),
     Example("class Settings:\n    def __init__(self, **kwargs):\n        self.given = kwargs\n"),
     Example("def keep(init):\n    def wrapper(self, **kwargs):\n        self.given = kwargs\n        init(self)\n\n    return wrapper\n", why="nothing is handed on"),

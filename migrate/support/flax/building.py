@@ -31,7 +31,9 @@ def signature(fn):
 
 
 def without_rngs(arguments):
-    """Arguments of a constructor by name, those that are random streams left out."""
+    """Arguments of a constructor by name, also within a tuple or list, those that are random streams left out."""
+    if isinstance(arguments, (tuple, list)):
+        return type(arguments)(without_rngs(a) if isinstance(a, dict) else a for a in arguments)
     return type(arguments)((name, value) for name, value in arguments.items() if not isinstance(value, nnx.Rngs))
 
 
