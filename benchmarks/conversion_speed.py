@@ -1,9 +1,9 @@
 """How fast conversion is beside what any rewriter on a concrete syntax tree must do: parse, one pass that changes nothing, generate.
 
-usage: conversion_speed.py FOLDER            converts the folder as `migrate convert` does, and each of its files alone; needs libcst
+usage: conversion_speed.py FOLDER            converts the folder as `migrate convert --jobs 1` and `--jobs 2` do, and each of its files alone; needs libcst
        conversion_speed.py FOLDER --port     instead, the folder by `migrate port` with one process and with two
 
-Seconds are those of one core (processor time). Those of `--port` are what passes on the clock, which means something on an idle machine
+Seconds are those of one core (processor time). Those of `--port` and of two processes are what passes on the clock, which means something on an idle machine
 only; beside them stands what they would be by the processor time of the parts and of what is done between them.
 """
 
@@ -49,6 +49,14 @@ def whole(folder: Path) -> None:
     """The folder as one project, written."""
     with tempfile.TemporaryDirectory() as out:
         migrate.convert_path(folder, out)
+
+
+def both(folder: Path) -> float:
+    """The seconds that pass while the folder is converted as one project in two processes."""
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as out:
+        migrate.convert_path(folder, out, jobs=2)
+    return time.monotonic() - start
 
 
 def _timed(work: Callable[[Path], None], folder: Path, answer: Any) -> None:
@@ -133,6 +141,7 @@ def main() -> None:
     for name, work in (("the folder", whole), ("each file alone", alone)):
         own, memory = measured(work, folder)
         print(f"{name:20}{own:7.1f} s  {lines / own:9.0f} lines/s and core  {own / base:5.2f} times that  peak memory {memory:.0f} MB", flush=True)
+    print(f"two processes       {(passed := both(folder)):7.1f} s on the clock, {passed / base:5.2f} times the first")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def scan(path: Path, module: str, table: Table) -> Scan:
     except SourceError as e:
         return Scan(lines, error=str(e))
     unit = Unit(table)
-    file = unit.add(source, module, path.name == "__init__.py")
+    file = unit.add(source, module, path.name == "__init__.py", classes=False)
     imports: set[str] = set()
     stored: set[str] = set()
     for node in source.nodes:

@@ -191,11 +191,12 @@ class Unit:
     decorated: dict[FunctionInfo, ClassInfo] = field(default_factory=dict)  # functions that a decorator turns into classes of modules
     _resolved: "dict[ast.expr, ClassInfo | FunctionInfo | Row | str | None] | None" = None  # what was asked for, once all is linked
 
-    def add(self, source: Source, module: str = "", package: bool = False) -> FileInfo:
-        """Indexes a file."""
+    def add(self, source: Source, module: str = "", package: bool = False, classes: bool = True) -> FileInfo:
+        """Indexes a file; without its classes and functions where only foreign names are asked for."""
         file = FileInfo(source, Names(source, module, package), module)
         self.files[module] = file
-        _index(file)
+        if classes:
+            _index(file)
         return file
 
     def link(self) -> None:
