@@ -205,10 +205,10 @@ class Reach:
 
     def need(self, module: Module, name: str) -> bool:
         """Needs one name of a module. False where the module does not have it."""
+        if (module.name, name, True) in self._seen or (module.name, name, self._live) in self._seen:
+            return name in module.needed
         if f"{module.name}.{name}" in MODULE_BASES or self.boundary.outside(f"{module.name}.{name}"):
             return True  # as good as torch.nn.Module, or replaced
-        if {(module.name, name, self._live), (module.name, name, True)} & self._seen:
-            return name in module.needed
         self._seen.add((module.name, name, self._live))
         statements = module.binders.get(name)
         if statements:
@@ -287,8 +287,9 @@ class Reach:
 
     def _follow(self, module: Module, s: ast.stmt) -> None:
         """Needs what a statement uses."""
-        work, own = [s], own_names(s)
-        for node in _walk(work):
+        nodes = walk(s)
+        own = own_names(s) if self._may_hide(module, s, nodes) else set[ast.Name]()
+        for node in _walk([s]):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self._import(module, node, None)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in own:
@@ -298,13 +299,21 @@ class Reach:
                     self.need(module, bound)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier() and node.value in module.binders and module.whole:
                 self._use(module, node.value)
-        nodes = walk(s)
         for attribute in _attributes(nodes):
             self._attribute(module, attribute)
         for wanted in sorted(_reflected(nodes) - self.reflected):
             self.reflected.add(wanted)
             for other in [m for m in self.modules.values() if m.needed and wanted in m.binders]:
                 self.need(other, wanted)
+
+    def _may_hide(self, module: Module, s: ast.stmt, nodes: list[ast.AST]) -> bool:
+        """Whether something within a statement has the name of something of the module; what else is used is needed by no name."""
+        binders = module.binders
+        if module.stars or module.package or "__getattr__" in binders or self.is_namespace(module.name):
+            return True
+        if not isinstance(s, DEFINITIONS):
+            return True
+        return any(name in binders for n in nodes if n.__class__ in HIDING and n is not s for name in _bound_by(n))
 
     def _use(self, module: Module, name: str) -> None:
         self.need(module, name)
@@ -382,6 +391,27 @@ class Reach:
             dotted = module.nested.get(name)
             return self.get(dotted) if dotted else None
         return next((self.get(dotted) for s in module.binders[name] for bound, dotted in _imports(module, s) if bound == name), None)
+
+
+HIDING = frozenset(
+    {ast.Name, ast.arg, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.alias, ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping}
+)
+
+
+def _bound_by(n: ast.AST) -> Iterator[str]:
+    """The names that a node itself binds."""
+    match n:
+        case ast.Name():
+            if not isinstance(n.ctx, ast.Load):
+                yield n.id
+        case ast.arg():
+            yield n.arg
+        case ast.alias():
+            yield (n.asname or n.name).partition(".")[0]
+        case ast.MatchMapping():
+            yield n.rest or ""
+        case _:
+            yield getattr(n, "name", None) or ""
 
 
 def _imports(module: Module, s: ast.AST) -> Iterator[tuple[str, str]]:

@@ -229,14 +229,21 @@ def walk(*trees: ast.AST) -> list[ast.AST]:
 
 
 def _linked(tree: ast.Module) -> tuple[list[ast.AST], dict[ast.AST, ast.AST]]:
-    """(nodes, parents), without recursion: expressions may be thousands of levels deep."""
+    """(nodes, parents), without recursion: expressions may be thousands of levels deep. Calls nothing for a node, as `walk`."""
     nodes: list[ast.AST] = []
     parents: dict[ast.AST, ast.AST] = {}
     stack: list[ast.AST] = [tree]
     while stack:
         node = stack.pop()
         nodes.append(node)
-        below = children(node)
+        below: list[ast.AST] = []
+        kind = node.__class__
+        for name in _fields[kind] if kind in _fields else _fields_of(kind):
+            value = getattr(node, name, None)
+            if value.__class__ is list:
+                below += [v for v in value if v is not None]
+            elif value is not None:
+                below.append(value)
         for child in below:
             parents[child] = node
         below.reverse()
