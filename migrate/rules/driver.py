@@ -56,8 +56,8 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.While: (branching.visit,),
     ast.Assert: (branching.visit_assert,),
     ast.IfExp: (folding.visit_choice, branching.visit,),
-    ast.With: (gradients.visit_with, noise.visit_with),
-    ast.AsyncWith: (gradients.visit_with, noise.visit_with),
+    ast.With: (noise.visit_with,),
+    ast.AsyncWith: (noise.visit_with,),
     ast.BinOp: (operators.visit_power, widths.visit, cancelling.visit),
     ast.Dict: (placement.visit_dict,),
     ast.Compare: (lookups.visit_compare, type_tests.visit_compare),
@@ -90,7 +90,6 @@ def plan_file(ctx: Context) -> None:
                 modules.visit_function(ctx, info)
                 modes.visit_function(ctx, info)
                 products.visit_function(ctx, info)
-                gradients.visit_function(ctx, info)
                 reserved.visit_function(ctx, info)
                 training.visit_function(ctx, info)
             elif isinstance(info, ClassInfo):
@@ -101,6 +100,7 @@ def plan_file(ctx: Context) -> None:
             continue
         for visit in visits:
             visit(ctx, node)
+    gradients.finish(ctx)
     static.finish(ctx)
     placement.finish(ctx)
 

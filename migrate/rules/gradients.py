@@ -1,90 +1,234 @@
 """Keep gradients out where PyTorch keeps them out: what `torch.no_grad` computes is constant to the gradient.
 
-Converted: `with torch.no_grad(): y = f(x)` with `y` used afterwards, a result of a function under `@torch.no_grad()`.
+Converted: `with torch.no_grad(): y = f(x)` with `y` used afterwards, what is kept there in an attribute, a list or an element, a result of a function under `@torch.no_grad()`.
 Unchanged: integers, what nothing uses afterwards, constructors and initialisation, where no gradient flows.
+Reported: gradients switched on and off by a value or for the rest of a function, and a tensor from outside that is written in place, to which PyTorch's gradient is that of a tensor not written to.
 """
 import ast
-from collections.abc import Iterator
 
 from migrate.context import Context
-from migrate.edits import LAMBDA, Emitter, Piece
+from migrate.edits import LAMBDA, NOT, Emitter, NodeEdit, Piece
 from migrate.infer.kinds import Kind
+from migrate.rules import views
+from migrate.rules.example import Example
+from migrate.rules.inplace import functional
+from migrate.rules.regions import Region, own_nodes, regions
 from migrate.source.modules import FunctionInfo
+from migrate.source.text import walk
 
 RULE = "gradients"
-OFF = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.grad_mode.no_grad", "torch.autograd.inference_mode"})
+NO_ARRAYS = frozenset({
+    "int", "float", "number", "bool", "str", "none", "shape", "module", "object", "class", "function", "factory", "import", "dtype", "device", "numpy", "set",
+})
+FILLING = frozenset({"append", "extend", "insert", "add", "update", "appendleft", "put", "setdefault"})
+HOLDERS = frozenset({"list", "dict", "tuple", "set", "unknown"})
+FRESH = frozenset({"zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "new_zeros", "new_ones", "new_empty", "new_full", "arange", "detach", "tensor", "eye"})
 
 
-def _is_off(ctx: Context, node: ast.expr) -> bool:
-    call = node if isinstance(node, ast.Call) else None
-    name = ctx.dotted(call.func if call else node)
-    if name == "torch.set_grad_enabled" and call is not None:
-        return bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value is False
-    return name in OFF and not (call is not None and call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value is False)
-
-
-def visit_with(ctx: Context, node: ast.With | ast.AsyncWith) -> None:
-    """`with torch.no_grad():`."""
-    if not any(_is_off(ctx, i.context_expr) for i in node.items):
-        return
-    function = ctx.function_of(node)
-    if function is None or _no_gradient(function):
-        return
-    _returns(ctx, node.body)
-    names = [n for n in _bound(ctx, node.body) if _used_after(function, node, n)]
-    if names:
-        src = ctx.source
-        text = "".join(f"{src.indent(node)}{n} = {ctx.name('jax')}.lax.stop_gradient({n})\n" for n in names)
-        ctx.plan.insert(src.line_end(src.end(node.body[-1])), text, RULE)
-
-
-def visit_function(ctx: Context, f: FunctionInfo) -> None:
-    """`@torch.no_grad()`."""
-    if any(_is_off(ctx, d) for d in f.node.decorator_list) and not _no_gradient(f):
-        _returns(ctx, f.node.body)
-
-
-def _no_gradient(f: FunctionInfo) -> bool:
-    """Constructors and initialisation: their results are no function of an input."""
-    return f.makes or f.name == "__init__" or f.name.lstrip("_").startswith(("init", "reset"))
-
-
-def _own(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """The nodes of statements without those of functions defined in them."""
-    stack: list[ast.AST] = list(body)
-    while stack:
-        n = stack.pop()
-        if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+def finish(ctx: Context) -> None:
+    """Holds constant what regions without gradients hand on, once all else of the file is planned."""
+    for region in regions(ctx):
+        if region.unsure:
+            ctx.report("MIG201", region.at, region.unsure)
             continue
-        yield n
-        stack.extend(ast.iter_child_nodes(n))
+        if region.condition is not None:
+            _names(ctx, region)
+            continue
+        for n in own_nodes(ctx, region.body):
+            _node(ctx, region, n)
+        _names(ctx, region)
 
 
-def _differentiable(kind: Kind) -> bool:
+def _node(ctx: Context, region: Region, n: ast.AST) -> None:
+    match n:
+        case ast.Return() | ast.Yield():
+            _hold(ctx, region, n.value)
+        case ast.Assign():
+            if any(_escapes(ctx, region, t) for t in n.targets):
+                _hold(ctx, region, n.value)
+        case ast.AnnAssign():
+            if _escapes(ctx, region, n.target):
+                _hold(ctx, region, n.value)
+        case ast.AugAssign():
+            _augmented(ctx, region, n)
+        case ast.Call():
+            _call(ctx, region, n)
+
+
+def _augmented(ctx: Context, region: Region, n: ast.AugAssign) -> None:
+    """`y += v`: the gradient of `y` stays what it was."""
+    if not isinstance(n.target, ast.Name):
+        if _escapes(ctx, region, n.target):
+            _hold(ctx, region, n.value)
+    elif _form(ctx.kind(n.target)) == "array" and n.target.id not in _plain_stores(ctx, region) and region.used_outside(n.target.id):
+        if isinstance(n.op, (ast.Add, ast.Sub)):
+            _hold(ctx, region, n.value)
+        else:
+            _written(ctx, region, n, n.target.id)
+
+
+def _call(ctx: Context, region: Region, n: ast.Call) -> None:
+    """`xs.append(y)`, `x.mul_(y)`."""
+    if not isinstance(n.func, ast.Attribute):
+        return
+    held = n.func.value
+    if functional(ctx, n) is not None:
+        root = _root(held)
+        if isinstance(root, ast.Name):
+            stores = _plain_stores(ctx, region)
+            if ctx.kind(root).is_tensor and root.id not in stores and region.used_outside(root.id):
+                _written(ctx, region, n, root.id)
+        elif isinstance(root, ast.Attribute) and region.reads_attribute(root.attr):
+            for a in [*n.args, *(k.value for k in n.keywords)]:
+                _hold(ctx, region, a)
+    elif n.func.attr in FILLING and ctx.kind(held).tag in HOLDERS and isinstance(ctx.source.parent(n), ast.Expr) and _escapes(ctx, region, held):
+        for a in [*n.args, *(k.value for k in n.keywords)]:
+            _hold(ctx, region, a)
+
+
+def _root(node: ast.expr) -> ast.expr:
+    """What is written to: through views, elements and calls in place."""
+    while True:
+        up = views.base(node)
+        if up is None and isinstance(node, ast.Attribute) and node.attr == "data":
+            up = node.value
+        if up is None and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+            up = node.func.value
+        if up is None:
+            return node
+        node = up
+
+
+def _escapes(ctx: Context, region: Region, target: ast.expr) -> bool:
+    """Whether a target that is no name hands a value on to what stands outside."""
+    match target:
+        case ast.Tuple() | ast.List():
+            return any(_escapes(ctx, region, t) for t in target.elts if not isinstance(t, ast.Name))
+        case ast.Starred() | ast.Subscript():
+            return _escapes(ctx, region, target.value)
+        case ast.Attribute():
+            return region.reads_attribute(target.attr)
+        case ast.Name():
+            return isinstance(target.ctx, ast.Load) and target.id not in _plain_stores(ctx, region) and region.used_outside(target.id)
+    return False
+
+
+def _written(ctx: Context, region: Region, node: ast.AST, name: str) -> None:
+    """A tensor of the function is written in place: nothing to do where it has no gradient."""
+    if not _is_fresh(region.function, name):
+        ctx.report("MIG201", node, f"{name} is written in place where no gradient is recorded: PyTorch's gradient is that of {name} as it was before; here it is that of what is computed")
+
+
+def _is_fresh(f: FunctionInfo, name: str) -> bool:
+    """Whether all that a name is bound to in a function is made without a gradient."""
+    if any(p.arg == name for p in f.parameters):
+        return False
+    bound = [n.value for n in walk(f.node) if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)]
+    return bool(bound) and all(isinstance(v, ast.Call) and isinstance(v.func, (ast.Attribute, ast.Name)) and getattr(v.func, "attr", getattr(v.func, "id", "")) in FRESH for v in bound)
+
+
+def _form(kind: Kind) -> str:
+    """How a value is held constant: an "array" or a nest of arrays as it is, "any" by what it turns out to be, "" not at all."""
+    if kind.is_tensor:
+        return "" if kind.dtype in ("int", "bool") or kind.variable else "array"
+    if kind.tag in NO_ARRAYS:
+        return ""
     if kind.tag in ("tuple", "list") and (kind.items or kind.item):
-        return all(_differentiable(k) for k in kind.items) if kind.items else _differentiable(kind.element)
-    return kind.is_tensor and kind.dtype not in ("int", "bool")
+        forms = {_form(k) for k in kind.items} if kind.items else {_form(kind.element)}
+        return "any" if len(forms) > 1 else forms.pop()
+    return "any"
 
 
-def _returns(ctx: Context, body: list[ast.stmt]) -> None:
-    for n in _own(body):
-        if isinstance(n, ast.Return) and n.value is not None and _differentiable(ctx.kind(n.value)) and not ctx.owned(n):
-            ctx.edit(n, lambda e, n=n: _stopped(ctx, e, n), RULE, why="no_grad")  # type: ignore[misc]
+def _constant(ctx: Context, form: str) -> str:
+    return f"{ctx.name('jax')}.lax.stop_gradient" if form == "array" else str(ctx.name("without_gradient"))
 
 
-def _stopped(ctx: Context, e: Emitter, n: ast.Return) -> Piece:
-    assert n.value is not None
-    return Piece(f"return {ctx.name('jax')}.lax.stop_gradient({e.piece(n.value).at(LAMBDA)})")
+def _hold(ctx: Context, region: Region, node: ast.expr | None) -> None:
+    """Wraps a value, however it is rewritten."""
+    if isinstance(node, ast.Starred):
+        node = node.value
+    form = _form(ctx.kind(node))
+    if node is None or not form or node in ctx.removed or node in ctx.left or isinstance(node, ast.Constant) or _is_other(ctx, region, node):
+        return
+    edit = ctx.plan.nodes.get(node)
+    if edit is not None and edit.rule == RULE:
+        return
+    inner = edit.build if edit is not None else lambda e: e.original(node)
+
+    def build(e: Emitter) -> Piece:
+        return Piece(f"{_constant(ctx, form)}({Piece.of(inner(e)).at(LAMBDA)})")
+
+    ctx.plan.nodes[node] = NodeEdit(node, build, why="no_grad", rule=RULE)
 
 
-def _bound(ctx: Context, body: list[ast.stmt]) -> list[str]:
-    found: dict[str, None] = {}
-    for n in _own(body):
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and _differentiable(ctx.kind(n)) and not ctx.kind(n).variable:
-            found[n.id] = None
-    return sorted(found)
+def _is_other(ctx: Context, region: Region, value: ast.expr) -> bool:
+    """Whether a value is what stands outside under another name: that keeps its gradient."""
+    if isinstance(value, ast.Attribute):
+        return not ctx.kind(value.value).is_tensor and isinstance(value.value, ast.Name)
+    return isinstance(value, ast.Name) and not any(
+        isinstance(n, ast.Name) and n.id == value.id and isinstance(n.ctx, ast.Store) for n in own_nodes(ctx, region.body)
+    )
 
 
-def _used_after(f: FunctionInfo, node: ast.With | ast.AsyncWith, name: str) -> bool:
-    end = (node.end_lineno or 0, node.end_col_offset or 0)
-    return any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and (n.lineno, n.col_offset) > end for n in ast.walk(f.node))
+def _plain_stores(ctx: Context, region: Region) -> dict[str, str]:
+    """The names that a region binds, with the form of what they hold."""
+    found: dict[str, str] = {}
+    for n in own_nodes(ctx, region.body):
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and not isinstance(ctx.source.parent(n), (ast.AugAssign, ast.comprehension)):
+            form = _form(ctx.kind(n))
+            made = ctx.source.parent(n)
+            if isinstance(made, ast.Assign) and form and _is_other(ctx, region, made.value):
+                form = ""
+            found[n.id] = form if found.get(n.id, form) == form else "any"
+    return found
+
+
+def _names(ctx: Context, region: Region) -> None:
+    """Holds the names constant after the region."""
+    if not isinstance(region.at, (ast.With, ast.AsyncWith)):
+        return
+    src, lines = ctx.source, []
+    for name, form in sorted(_plain_stores(ctx, region).items()):
+        if form and region.used_outside(name):
+            lines.append(f"{name} = {_constant(ctx, form)}({name})\n")
+    if not lines:
+        return
+    indent = str(src.indent(region.at))
+    if region.condition is not None:
+        lines = [_asked(ctx, region.condition, region.negated), *("    " + line for line in lines)]
+    ctx.plan.insert(src.line_end(src.end(region.body[-1])), "".join(indent + line for line in lines), RULE)
+
+
+def _asked(ctx: Context, condition: ast.expr, negated: bool) -> str:
+    """The line that asks again whether there are gradients. What it asks goes with the `with` statement where that goes."""
+    text = Emitter(ctx.plan).piece(condition)
+    if isinstance(ctx.source.parent(condition), (ast.Call, ast.keyword)):
+        for n in walk(condition):
+            ctx.plan.nodes.pop(n, None)
+    return f"if not {text.at(NOT)}:\n" if negated else f"if {text.text}:\n"
+
+
+EXAMPLES = (
+    Example("def f(x: torch.Tensor):\n    with torch.no_grad():\n        s = x.exp()\n    return x * s\n", jax="    s = jnp.exp(x)\n    s = jax.lax.stop_gradient(s)\n    return x * s\n"),
+    Example("def f(x: torch.Tensor):\n    for i in range(3):\n        with torch.no_grad():\n            print(x.shape, i)\n    return x\n", jax="        print(x.shape, i)\n    return x\n", why="nothing to hold constant"),
+    Example(
+        "def f(x: torch.Tensor):\n    s = torch.ones_like(x)\n    for i in range(3):\n        x = x * s\n        with torch.no_grad():\n            s = x.exp()\n    return x\n",
+        jax="        s = jnp.exp(x)\n        s = jax.lax.stop_gradient(s)\n    return x\n", why="used in the next turn of the loop",
+    ),
+    Example("def f(x: torch.Tensor):\n    found = []\n    with torch.no_grad():\n        found.append(x.exp())\n    return x * found[0]\n", jax="    found.append(jax.lax.stop_gradient(jnp.exp(x)))\n"),
+    Example("def f(x: torch.Tensor, g):\n    with torch.no_grad():\n        s = g(x)\n    return x, s\n", jax="    s = g(x)\n    s = without_gradient(s)\n", why="it may be anything"),
+    Example("def f(x: torch.Tensor):\n    with torch.no_grad():\n        x += x.exp()\n    return x\n", jax="    x += jax.lax.stop_gradient(jnp.exp(x))\n", why="the gradient of x itself stays"),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.register_buffer('mean', torch.zeros(3))\n\n    def forward(self, x):\n        with torch.no_grad():\n"
+        "            self.mean.mul_(0.9).add_(0.1 * x.mean(0))\n        return x - self.mean\n",
+        "        self.mean[...] = self.mean[...] * 0.9 + jax.lax.stop_gradient(0.1 * jnp.mean(x, axis=0))\n", "jax.lax.stop_gradient(0.1 * jnp.mean(x, axis=0))",
+    ),
+    Example("def f(x: torch.Tensor, on: bool):\n    with torch.set_grad_enabled(on):\n        s = x.exp()\n    return x * s\n", jax="    s = jnp.exp(x)\n    if not on:\n        s = jax.lax.stop_gradient(s)\n"),
+    Example("@torch.no_grad()\ndef f(x: torch.Tensor):\n    yield x.exp()\n", jax="def f(x: jax.Array):\n    yield jax.lax.stop_gradient(jnp.exp(x))\n"),
+    Example("def f(x: torch.Tensor):\n    torch.set_grad_enabled(False)\n    return x.exp()\n", jax="    return jnp.exp(x)\n", reported="MIG201"),
+    Example("def f(x: torch.Tensor):\n    y = x * 2\n    with torch.no_grad():\n        y.clamp_(0, 1)\n    return y\n", jax="    y = clamp(y, min=0, max=1)\n", reported="MIG201", why="PyTorch's gradient is that of y before"),
+    Example("@torch.no_grad()\ndef f(x: torch.Tensor, on: bool):\n    if not on:\n        return x\n    return x + 1\n", jax="        return x\n    return jax.lax.stop_gradient(x + 1)\n", why="what is given keeps its gradient"),
+    Example("def f(x: torch.Tensor):\n    with torch.enable_grad():\n        s = x.exp()\n    return x * s\n", jax="    s = jnp.exp(x)\n    return x * s\n"),
+    Example("def f(no_grad, x):\n    with no_grad():\n        y = x\n    return y\n", why="another's context"),
+    Example("class Switch:\n    def inference_mode(self):\n        return open('log')\n\n    def run(self, x):\n        with self.inference_mode():\n            y = x\n        return y\n"),
+)

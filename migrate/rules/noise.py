@@ -9,6 +9,7 @@ from migrate.context import Context
 from migrate.edits import Piece
 from migrate.removal import remove_statement
 from migrate.rules.example import Example
+from migrate.rules.regions import condition_of
 from migrate.source.modules import FunctionInfo
 from migrate.tables import Row
 
@@ -50,7 +51,8 @@ def visit_with(ctx: Context, node: ast.With | ast.AsyncWith) -> None:
         return
     for i in noise:
         _warn_precision(ctx, i.context_expr)
-        ctx.removed.update(ast.walk(i))
+        kept = condition_of(ctx, i.context_expr)  # asked once more, after the body
+        ctx.removed.update(set(ast.walk(i)) - set(ast.walk(kept) if kept is not None else ()))
     if len(noise) < len(node.items):
         _drop_items(ctx, node, noise)
         return

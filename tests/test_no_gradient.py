@@ -1,0 +1,111 @@
+"""What `torch.no_grad` and its like compute is constant to the gradient, by whatever way it is handed on."""
+
+import textwrap
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import torch
+from converted import load
+from flax import nnx
+
+import migrate
+
+HEAD = '''
+import contextlib
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, d=4):
+        super().__init__()
+        self.a, self.b = nn.Linear(d, d), nn.Linear(d, d)
+        self.register_buffer("mean", torch.zeros(d))
+        self.flag = 0.5
+
+    def part(self, t, name):
+        return getattr(torch, name)(t)
+
+    @torch.no_grad()
+    def target(self, t):
+        s = self.b(t)
+        self.seen = s.cos()
+        return s.sigmoid()
+
+    @torch.no_grad()
+    def kept(self, t):
+        if self.flag < 1:
+            return t
+        return t * 2
+
+    @torch.no_grad()
+    def steps(self, t):
+        for i in range(3):
+            yield (t * i).exp()
+
+    def forward(self, x):
+        y = self.a(x)
+'''
+BODIES = {
+    "an attribute": "with torch.no_grad():\n    self.cache = y.exp()\nreturn y * self.cache",
+    "an element": "out = torch.zeros_like(y)\nwith torch.no_grad():\n    out[:, 0] = y[:, 1].exp()\nreturn y * out",
+    "a list": "ys = []\nwith torch.no_grad():\n    for i in range(3):\n        ys.append((y * i).exp())\nreturn y * torch.stack(ys).sum(0)",
+    "the next turn of a loop": "s = torch.ones_like(y)\nfor i in range(3):\n    y = y * s\n    with torch.no_grad():\n        s = y.exp() / 3\nreturn y",
+    "a mapping": 'with torch.no_grad():\n    d = {"s": y.exp(), "t": y.sin(), "n": 3}\nreturn y * d["s"] + d["t"]',
+    "an entry of a mapping": 'd = {}\nwith torch.no_grad():\n    d["s"] = y.exp()\nreturn y * d["s"]',
+    "a nested tuple": "with torch.no_grad():\n    s, (t, u) = y.exp(), (y.sin(), y.cos())\nreturn y * s + t * u",
+    "a sum in place": "s = y * 2\nwith torch.no_grad():\n    s += y.exp()\nreturn y * s",
+    "a comprehension": "with torch.no_grad():\n    s = [f(y) for f in (torch.sin, torch.cos)]\nreturn y * s[0] + s[1]",
+    "a function's result": "f = lambda t: t.exp()\nwith torch.no_grad():\n    s = f(y)\nreturn y * s",
+    "a method with a name of a function": 'with torch.no_grad():\n    s = self.part(y, "sin")\nreturn y * s',
+    "a decorated method": "return y * self.target(y) + self.seen * y",
+    "a decorated generator": "return y * sum(self.steps(y))",
+    "a buffer in place": "with torch.no_grad():\n    self.mean.mul_(0.9).add_(0.1 * y.mean(0))\nreturn y - self.mean",
+    "a buffer": "with torch.no_grad():\n    self.mean = 0.9 * self.mean + 0.1 * y.mean(0)\nreturn y - self.mean",
+    "gradients again": "with torch.no_grad():\n    s = y.exp()\n    with torch.enable_grad():\n        t = y.sin()\nreturn y * s + t",
+    "by a value": "with torch.set_grad_enabled(self.flag > 1):\n    s = y.exp()\nreturn y * s",
+    "on by a value": "with torch.set_grad_enabled(self.flag < 1):\n    s = y.exp()\nreturn y * s",
+    "one of two contexts": "with torch.no_grad() if self.flag < 1 else contextlib.nullcontext():\n    s = y.exp()\nreturn y * s",
+    "in training only": "with torch.set_grad_enabled(self.training):\n    s = y.exp()\nreturn y * s",
+    "another name": "with torch.no_grad():\n    s = y\n    t = s.exp()\nreturn s * t",
+    "a name of what is made there": "with torch.no_grad():\n    s = y.exp()\n    t = s\nreturn y * t",
+    "what is given": "return y * self.kept(y)",
+    "a step of a walrus": "with torch.no_grad():\n    if (s := y.exp()) is not None:\n        t = s * 2\nreturn y * s + t",
+}
+LEFT = {
+    "for the rest of a function": "torch.set_grad_enabled(False)\ns = y.exp()\ntorch.set_grad_enabled(True)\nreturn y * s",
+    "a context with a name": "off = torch.no_grad() if self.flag < 1 else contextlib.nullcontext()\nwith off:\n    s = y.exp()\nreturn y * s",
+    "a stack of contexts": "with contextlib.ExitStack() as stack:\n    stack.enter_context(torch.no_grad())\n    s = y.exp()\nreturn y * s",
+    "a product in place": "s = y.clone()\nwith torch.no_grad():\n    s.mul_(2.0)\nreturn y * s",
+}
+
+
+def text(body: str) -> str:
+    return HEAD + textwrap.indent(body, " " * 8) + "\n"
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_gradients_stop(name: str) -> None:
+    source = text(BODIES[name])
+    space: dict[str, Any] = {}
+    exec(source, space)
+    torch.manual_seed(0)
+    original, x = space["Net"]().eval(), torch.randn(3, 4)
+    mine = load(source, "flax", "Net", original)
+    mine.eval()
+    given = x.clone().requires_grad_(True)
+    (original(given) * torch.arange(12.0).reshape(3, 4)).sum().backward()
+
+    def loss(model: Any, x: Any) -> Any:
+        return (model(x) * jnp.arange(12.0).reshape(3, 4)).sum()
+
+    found = nnx.grad(loss, argnums=1)(mine, jnp.asarray(x.numpy()))
+    np.testing.assert_allclose(found, given.grad.numpy(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_is_not_followed_is_said(name: str) -> None:
+    found = migrate.convert_source(text(LEFT[name])).diagnostics
+    assert [d.code for d in found if d.severity != "info"] == ["MIG201"], found
