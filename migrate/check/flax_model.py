@@ -6,7 +6,7 @@ from typing import Any
 import jax
 from flax import nnx
 
-from migrate.check.gradient import compiled_or_not, split_inputs, weighted
+from migrate.check.gradient import Compiled, fixed, split_inputs, weighted
 from migrate.check.jax_steps import descend
 from migrate.weights import flax as weights
 from migrate.weights.load import load_state_dict
@@ -23,6 +23,7 @@ class FlaxModel:
         self.model = model
         self.is_module = isinstance(model, nnx.Module)
         self.mode = "eval"
+        self._slopes, self._graph = Compiled(), None
 
     def load(self, state: dict[str, Any]) -> Any:
         """Loads a state dict. Values that are about to be replaced go first: a model need not be in memory twice."""
@@ -119,12 +120,15 @@ class FlaxModel:
         graph, params, rest = nnx.split(self.model, nnx.Param, ...) if self.is_module else (None, {}, None)
         flat, where, rebuild = split_inputs((args, kwargs))
 
-        def loss(params: Any, floats: Any) -> Any:
+        def loss(params: Any, floats: Any, rest: Any) -> Any:
             model = nnx.merge(graph, params, rest, copy=True) if self.is_module else self.model
             a, k = rebuild(floats)
             return weighted(model(*a, **k))
 
-        by_param, by_input = compiled_or_not(jax.grad(loss, argnums=(0, 1)), restart, params, [flat[i] for i in where])
+        if graph != self._graph:
+            self._graph, self._slopes = graph, Compiled()
+        key = (self.mode, fixed(flat, where))
+        by_param, by_input = self._slopes.run(key, jax.grad(loss, argnums=(0, 1)), restart, params, [flat[i] for i in where], rest)
         found = {".".join(map(str, path)): v.get_value() for path, v in nnx.to_flat_state(by_param)} if self.is_module else {}
         return found, [by_input[where.index(i)] if i in where else None for i in range(len(flat))]
 

@@ -5,17 +5,27 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from migrate.check import leaves
 from migrate.check.oracle import cotangent
 
 
-def compiled_or_not(function: Any, restart: Callable[[], None], *args: Any) -> Any:
-    """Under jit, or eagerly where it can't be traced; `restart` forgets the random draws of the first try."""
-    try:
-        return jax.jit(function)(*args)
-    except Exception:
-        restart()
+class Compiled:
+    """Functions under jit, or eagerly where they can't be traced; one is compiled once for each key."""
+
+    def __init__(self) -> None:
+        self._functions: dict[Any, Any] = {}
+
+    def run(self, key: Any, function: Any, restart: Callable[[], None], *args: Any) -> Any:
+        """The function's result; `restart` forgets the random draws of the first try."""
+        compiled = self._functions.setdefault(key, jax.jit(function))
+        if compiled is not None:
+            try:
+                return compiled(*args)
+            except Exception:
+                self._functions[key] = None
+                restart()
         return function(*args)
 
 
@@ -36,6 +46,11 @@ def split_inputs(values: Any) -> tuple[list[Any], list[int], Any]:
         return replace(values, one)
 
     return flat, where, rebuild
+
+
+def fixed(flat: list[Any], where: list[int]) -> tuple[Any, ...]:
+    """What a function that is compiled for inputs depends on: shapes of those that are floating, values of the others."""
+    return tuple((v.shape, str(v.dtype)) if i in where else (str(np.asarray(v).dtype), np.asarray(v).tobytes()) for i, v in enumerate(flat))
 
 
 def replace(value: Any, change: Any) -> Any:

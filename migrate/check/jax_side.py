@@ -125,6 +125,7 @@ def compare(run: Run, model: Any, content: dict[str, Any], folder: Path) -> None
     if not before:
         run.stage("submodules", tasks.submodules, always=True)
     run.stage("gradients", tasks.gradients)
+    run.stage("kinks", tasks.kinks)
     run.stage("train", tasks.train)
     run.stage("steps", lambda: steps(tasks))
     run.stage("jit", tasks.jit)

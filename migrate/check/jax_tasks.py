@@ -18,6 +18,7 @@ from migrate.check.store import Reader
 from migrate.check.tree import Tree
 
 DTYPES = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
+AT_KINKS = "on small whole numbers"
 
 
 class Tasks:
@@ -108,26 +109,49 @@ class Tasks:
         want = self.content.get("gradients")
         if not want or want["skipped"]:
             raise Skipped(want["skipped"] if want else "not in the oracle")
-        args, kwargs = self.decode(self.content["runs"][0]["inputs"])
         self.reload()
-        draws = Draws()
-        with shared(draws):
-            by_param, by_input = self.model.gradients(args, kwargs, draws.restart)
-        same_draws(want["draws"], draws.log)
+        self._gradients(self.decode(self.content["runs"][0]["inputs"]), want["parameters"], want["inputs"], want["draws"])
+        return f"{len(self.result['gradients'])} tensors"
+
+    def kinks(self) -> str | None:
+        """Values of submodules and gradients where slopes change."""
+        want = self.content.get("kinks")
+        if not want or want["skipped"]:
+            raise Skipped(want["skipped"] if want else "not in the oracle")
+        found: dict[str, Any] = {"first": None, "rows": []}
+        count = len(self.result["gradients"])
+        try:
+            self.model.load(Lazy(want["state"], self.array))
+            given = self.decode(want["inputs"])
+            outcome = self.runner.run(given, record=True)
+            same_draws(want["draws"], outcome.log)
+            if message := Tree(self, want["events"]).judge(outcome.seen, found):
+                self.result["first"] = self.result["first"] or found["first"]
+                raise StageError(f"{AT_KINKS}: {message}")
+            self._gradients(given, want["parameters"], want["slopes"], [], f"{AT_KINKS}: ")
+        finally:
+            self.reload()
+        return f"{sum(r['verdict'] == 'same' for r in found['rows'])} submodules, {len(self.result['gradients']) - count} gradients"
+
+    def _gradients(self, given: Any, parameters: dict[str, Any], inputs: list[Any], draws: list[Any], where: str = "") -> None:
+        args, kwargs = given
+        drawn = Draws()
+        with shared(drawn):
+            by_param, by_input = self.model.gradients(args, kwargs, drawn.restart)
+        same_draws(draws, drawn.log)
         problems = []
-        for path, names, value in self.expected(self.model.parameters, want["parameters"]):
-            known = [want["parameters"][n] for n in names if n in want["parameters"]]
+        for path, names, value in self.expected(self.model.parameters, parameters):
+            known = [parameters[n] for n in names if n in parameters]
             if known:
                 d = difference(np.asarray(by_param.pop(path)), np.asarray(value), known[0]["dtype"], max(k["own"] for k in known))
-                problems += self._gradient(path, d, known[0])
-            elif jnp.issubdtype(by_param[path].dtype, jnp.floating) and np.any(np.asarray(by_param[path])):
+                problems += self._gradient(path, d, known[0], where)
+            elif not where and jnp.issubdtype(by_param[path].dtype, jnp.floating) and np.any(np.asarray(by_param[path])):
                 self.result["notes"].append(f"parameter {path} has no counterpart in the original")
-        for i, (got, leaf) in enumerate(zip(by_input, want["inputs"], strict=False)):
+        for i, (got, leaf) in enumerate(zip(by_input, inputs, strict=False)):
             if got is not None and leaf is not None:
-                problems += self._gradient(f"input {i}", self.compare(got, leaf), leaf)
+                problems += self._gradient(f"input {i}", self.compare(got, leaf), leaf, where)
         if problems:
-            raise StageError(f"gradient of {problems[0]}" + (f" (and of {len(problems) - 1} more)" if len(problems) > 1 else ""))
-        return f"{len(self.result['gradients'])} tensors"
+            raise StageError(f"{where}gradient of {problems[0]}" + (f" (and of {len(problems) - 1} more)" if len(problems) > 1 else ""))
 
     def train(self) -> str | None:
         """One pass in train mode: outputs, and the running statistics afterwards."""
@@ -209,9 +233,9 @@ class Tasks:
             array = placed.get(tuple(names))
             yield path, names, array and array()
 
-    def _gradient(self, name: str, d: Difference, leaf: dict[str, Any]) -> list[str]:
+    def _gradient(self, name: str, d: Difference, leaf: dict[str, Any], where: str = "") -> list[str]:
         self.result["compared"] += 1
-        self.result["gradients"].append(tensor_entry(name, d, leaf))
+        self.result["gradients"].append(tensor_entry(f"{where}{name}", d, leaf))
         return [f"{name}: {d.reason}"] if d.reason else []
 
 

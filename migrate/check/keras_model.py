@@ -7,7 +7,7 @@ import jax
 import keras
 import numpy as np
 
-from migrate.check.gradient import compiled_or_not, split_inputs, weighted
+from migrate.check.gradient import Compiled, fixed, split_inputs, weighted
 from migrate.check.jax_steps import descend
 from migrate.weights import keras as weights
 from migrate.weights.load import load_state_dict
@@ -20,6 +20,7 @@ class KerasModel:
         self.model = model
         self.is_module = isinstance(model, keras.Layer)
         self.mode = "eval"
+        self._slopes = Compiled()
 
     def load(self, state: dict[str, Any]) -> Any:
         """Loads a state dict."""
@@ -99,12 +100,14 @@ class KerasModel:
         """Gradients of the weighted sum of the outputs: by path of the parameter, and for each leaf of the inputs."""
         flat, where, rebuild = split_inputs((args, kwargs))
 
-        def loss(params: Any, floats: Any) -> Any:
+        def loss(params: Any, floats: Any, rest: Any) -> Any:
             a, k = rebuild(floats)
-            return weighted(self._stateless(params, a, k))
+            return weighted(self._stateless(params, rest, a, k))
 
         params = [v.value for v in self.model.trainable_variables] if self.is_module else []
-        by_param, by_input = compiled_or_not(jax.grad(loss, argnums=(0, 1)), restart, params, [flat[i] for i in where])
+        rest = [v.value for v in self.model.non_trainable_variables] if self.is_module else []
+        key = (self.mode, fixed(flat, where))
+        by_param, by_input = self._slopes.run(key, jax.grad(loss, argnums=(0, 1)), restart, params, [flat[i] for i in where], rest)
         found = dict(zip(self._paths(), by_param, strict=True))
         return found, [by_input[where.index(i)] if i in where else None for i in range(len(flat))]
 
@@ -129,11 +132,10 @@ class KerasModel:
         names = {id(v.variable): tuple(v.names) for v in weights.leaves(self.model)}
         return {p: (names.get(id(v), ()), np.asarray(v.value)) for p, v in zip(self._paths(), self.model.trainable_variables, strict=True)}
 
-    def _stateless(self, params: Any, args: Any, kwargs: Any) -> Any:
+    def _stateless(self, params: Any, rest: Any, args: Any, kwargs: Any) -> Any:
         if not self.is_module:
             return self.model(*args, **kwargs)
-        others = [v.value for v in self.model.non_trainable_variables]
-        output, _ = self.model.stateless_call(params, others, *args, **kwargs, training=self.mode == "train")
+        output, _ = self.model.stateless_call(params, rest, *args, **kwargs, training=self.mode == "train")
         return output
 
     def _paths(self) -> list[str]:

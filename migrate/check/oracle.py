@@ -12,6 +12,8 @@ pickle, no torch.
 - `probes`: submodules on their own, on scaled inputs: `module`, `scale`, `outputs`; `override` names the state that goes with each scale.
 - `gradients`: `parameters`, `inputs` of the sum of the outputs times fixed numbers. `train`: `outputs`, `state`, `draws` of one
   pass in train mode.
+- `kinks`: `state` and `inputs` that are small whole numbers, `events`, gradients of `parameters` and of
+  inputs (`slopes`), `draws`.
 - `steps`: `runs`, for each optimiser its `options`, the number of `steps`, `losses`, and `state` and `draws` afterwards.
 - `notes`, `unseen` (parameters without effect), `files`: key -> file.
 

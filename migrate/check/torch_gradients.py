@@ -22,7 +22,7 @@ Keep = Callable[[str, Any], Any]
 def gradients(sides: Sides, values: Any, writer: Writer) -> dict[str, Any] | None:
     """Gradients of parameters and of floating inputs, or None where the outputs do not depend on them differentiably."""
     large = is_large(sides.models["f32"])
-    task = partial(_backward, lambda _, g: sides.spool.keep(g))
+    task = partial(backward, lambda _, g: sides.spool.keep(g))
     try:
         results, log = sides.each(task, values, SIDES[:2] if large else SIDES, whole=True)
     except Exception as e:
@@ -41,7 +41,7 @@ def gradients(sides: Sides, values: Any, writer: Writer) -> dict[str, Any] | Non
     return {"skipped": "", "parameters": parameters, "inputs": inputs, "draws": log}
 
 
-def _backward(keep: Keep, model: Any, given: Any) -> Any:
+def backward(keep: Keep, model: Any, given: Any) -> Any:
     """What `keep` makes of the gradient of each parameter, by name, and the gradients of the inputs."""
     names = {n: p for n, p in model.named_parameters(remove_duplicate=False) if p.is_floating_point()}
     inputs = []
@@ -93,9 +93,9 @@ def _widen_streamed(sides: Sides, values: Any, plain: Any, exact: Any, parameter
     """What `record` and `widen` do with the run that is off by rounding and with the pair that is off in opposite directions, while the
     gradients come: only the differences of one run are kept."""
     try:
-        near = sides.only("near", partial(_backward, lambda n, g: _most(exact[0][n], g, plain=plain[n])), values, True, rounding=0)[0]
-        up = sides.only("f64", partial(off, partial(_backward, lambda n, g: sides.spool.keep(_gap(exact[0][n], g))), 0, REACH), values, True)[0]
-        down = sides.only("f64", partial(off, partial(_backward, lambda n, g: _most(exact[0][n], g, up[0][n])), 0, -REACH), values, True)[0]
+        near = sides.only("near", partial(backward, lambda n, g: _most(exact[0][n], g, plain=plain[n])), values, True, rounding=0)[0]
+        up = sides.only("f64", partial(off, partial(backward, lambda n, g: sides.spool.keep(_gap(exact[0][n], g))), 0, REACH), values, True)[0]
+        down = sides.only("f64", partial(off, partial(backward, lambda n, g: _most(exact[0][n], g, up[0][n])), 0, -REACH), values, True)[0]
     except RuntimeError as e:
         sides.failed = sides.failed or f"{type(e).__name__}: {e}"
         return

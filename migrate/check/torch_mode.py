@@ -8,7 +8,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from migrate.check.draws import Draws
-from migrate.check.torch_rounding import round_results
+from migrate.check.torch_rounding import Rounding
 
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 # ATen operators that draw; what fills their result is in `_fill`.
@@ -39,10 +39,10 @@ RANDOM = {
 
 
 class Mode(TorchDispatchMode):  # type: ignore[misc]
-    """Replaces random draws by those of `draws`, and, with `double`, every floating dtype that code asks for by float64; `rounding`: a generator by
-    whose chance results are then rounded as float32 would."""
+    """Replaces random draws by those of `draws`, and, with `double`, every floating dtype that code asks for by float64; `rounding`: results
+    are then rounded as in float32."""
 
-    def __init__(self, draws: Draws, double: bool, rounding: Any = None) -> None:
+    def __init__(self, draws: Draws, double: bool, rounding: Rounding | None = None) -> None:
         super().__init__()
         self.draws = draws
         self.double = double
@@ -60,7 +60,7 @@ class Mode(TorchDispatchMode):  # type: ignore[misc]
         if name not in RANDOM:
             out = func(*args, **kwargs)
             if self.rounding is not None:
-                round_results(func, out, self.rounding)
+                self.rounding.results(func, out)
             self.narrow = self.narrow or (self.double and isinstance(out, torch.Tensor) and out.dtype is torch.float32)
             return out
         if name == "native_dropout":
@@ -115,7 +115,7 @@ def _tidy(value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def mode(draws: Draws, double: bool, rounding: Any = None) -> Iterator[Mode]:
+def mode(draws: Draws, double: bool, rounding: Rounding | None = None) -> Iterator[Mode]:
     """Runs PyTorch with shared draws; with `double`, in float64 all through, while `torch.finfo` still tells of float32."""
     finfo, default = torch.finfo, torch.get_default_dtype()
     fast = torch.backends.mha.get_fastpath_enabled()

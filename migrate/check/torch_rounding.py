@@ -40,16 +40,35 @@ def shift(tensor: Any, generator: Any, size: float = 1.0) -> None:
         part.mul_(near_one(part.shape, generator, size).to(part.dtype))
 
 
-def round_results(function: Any, results: Any, generator: Any) -> None:
-    """Rounds what an operator computed, in place; views of what was there before are left alone."""
-    for tensor, about in zip(results if isinstance(results, tuple) else (results,), function._schema.returns, strict=False):
-        fresh = about.alias_info is None or about.alias_info.is_write
-        if fresh and isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.dtype in (torch.float64, torch.complex128):
-            _round(torch.view_as_real(tensor) if tensor.is_complex() else tensor, generator)
+# What adds, multiplies, compares or moves: exact wherever its result is one that float32 holds, in any order of summation.
+EXACT = """
+add sub rsub mul neg abs mm bmm mv dot addmm addmv addbmm baddbmm convolution sum cumsum relu leaky_relu threshold clamp clamp_min clamp_max hardtanh
+max_pool1d max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool2d amax amin max min maximum minimum fmax fmin where copy _to_copy clone
+cat stack index gather index_select embedding sign floor ceil round trunc sort topk masked_fill constant_pad_nd reflection_pad1d reflection_pad2d
+replication_pad1d replication_pad2d zeros ones full zeros_like ones_like full_like fill scatter scatter_add index_add index_put tril triu flip roll
+repeat eye arange prelu upsample_nearest1d upsample_nearest2d
+"""
 
 
-def _round(tensor: Any, generator: Any) -> None:
-    narrow = tensor.float()
-    inexact = narrow != tensor
-    if tensor.numel() and bool(inexact.any()):
-        tensor.copy_(torch.where(inexact, (tensor * near_one(tensor.shape, generator)).float(), narrow))
+class Rounding:
+    """Rounds what operators computed, by the chance of a seed. `wary`: what is exact by chance only, and not 0, is moved by two units in the last
+    place at most."""
+
+    def __init__(self, seed: int, wary: bool = False) -> None:
+        self.generator = np.random.default_rng(seed)
+        self.wary = wary
+
+    def results(self, function: Any, results: Any) -> None:
+        """In place; views of what was there before are left alone."""
+        suspect = self.wary and function.overloadpacket.__name__.removesuffix("_") not in EXACT.split()
+        for tensor, about in zip(results if isinstance(results, tuple) else (results,), function._schema.returns, strict=False):
+            fresh = about.alias_info is None or about.alias_info.is_write
+            if fresh and isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.dtype in (torch.float64, torch.complex128):
+                self._round(torch.view_as_real(tensor) if tensor.is_complex() else tensor, suspect)
+
+    def _round(self, tensor: Any, suspect: bool) -> None:
+        narrow = tensor.float()
+        inexact = tensor != 0 if suspect else narrow != tensor
+        if tensor.numel() and bool(inexact.any()):
+            moved = tensor * near_one(tensor.shape, self.generator, 4.0 if suspect else 1.0)
+            tensor.copy_(torch.where(inexact, moved.float(), narrow))

@@ -20,6 +20,7 @@ from migrate.check.spec import Spec, array, parse
 from migrate.check.spool import dtype_name, to_numpy
 from migrate.check.store import Writer
 from migrate.check.torch_gradients import gradients, unseen
+from migrate.check.torch_kinks import kinks
 from migrate.check.torch_record import recording
 from migrate.check.torch_sides import Sides, convert, record_all
 from migrate.check.torch_steps import stepped
@@ -152,10 +153,11 @@ class Oracle:
         entry = {"name": name, "inputs": leaves.encode(values, self.put), "draws": log}
         entry["outputs"] = record_all({s: r[0] for s, r in results.items()}, self.writer)
         if full:
-            entry["events"] = self._events({s: r[1] for s, r in results.items()})
+            entry["events"] = self.events({s: r[1] for s, r in results.items()})
         return entry
 
-    def _events(self, results: dict[str, Any]) -> list[dict[str, Any]]:
+    def events(self, results: dict[str, Any]) -> list[dict[str, Any]]:
+        """Events of all sides as one record."""
         plain = results["f32"]
         order = [(e.at, e.module, e.call) for e in plain]
         usable = {s: r for s, r in results.items() if [(e.at, e.module, e.call) for e in r] == order}
@@ -272,6 +274,7 @@ def of_model(
     rest: dict[str, tuple[str, Callable[[], Any]]] = {
         "submodules": ("probes", lambda: probes(maker.sides, runs[0]["events"], writer)),
         "gradients": ("gradients", lambda: gradients(maker.sides, values, writer)),
+        "kinks": ("kinks", lambda: kinks(maker.sides, values, writer, maker.events)),
         "train": ("train", lambda: trained(maker.sides, values, writer)),
         "steps": ("steps", lambda: stepped(maker.sides, values, writer)),
     }

@@ -16,7 +16,7 @@ from migrate.check.spool import Spool, dtype_name, to_numpy
 from migrate.check.store import Writer
 from migrate.check.torch_large import Turns
 from migrate.check.torch_mode import mode
-from migrate.check.torch_rounding import PIECE, near_one, shift
+from migrate.check.torch_rounding import PIECE, Rounding, near_one, shift
 
 Array = np.ndarray[Any, Any]
 SIDES = ("f32", "f64", "near")
@@ -80,11 +80,18 @@ class Sides:
         return results, log
 
     def only(
-        self, side: str, task: Callable[[str, Any], Any], values: Any = None, whole: bool = False, rounding: int | None = None
+        self,
+        side: str,
+        task: Callable[[str, Any], Any],
+        values: Any = None,
+        whole: bool = False,
+        rounding: int | None = None,
+        wary: bool = False,
     ) -> tuple[Any, list[Any]]:
-        """`task(model, values)` on one side, and the draws. `rounding`: results of operators are rounded as in float32, by this seed's chance."""
+        """`task(model, values)` on one side, and the draws. `rounding`: results of operators are rounded as in float32, by this seed's chance;
+        `wary`: also where they are exact by chance only."""
         self.side = side
-        self._rounding = None if rounding is None else np.random.default_rng(rounding)
+        self._rounding = None if rounding is None else Rounding(rounding, wary)
         if self._turns and side in SIDES[1:]:
             return self._in_turn(self._turns, side, task, values, whole or self._whole)
         if side in SIDES[1:] and side != self._wide:
@@ -211,15 +218,13 @@ def record(path: str, sides: dict[str, Any], writer: Writer, alone: bool = False
     tensor equals it, and the run that is off by rounding is looked at elsewhere."""
     plain = to_numpy(sides["f32"])
     entry: dict[str, Any] = {"path": path, "dtype": dtype_name(sides["f32"]), "shape": list(plain.shape)}
-    others = [
-        o for o in (to_numpy(sides[s]) for s in SIDES[1:] if s in sides) if o.shape == plain.shape and o.dtype.kind == plain.dtype.kind
-    ]
+    others = [o for o in (to_numpy(v) for s, v in sides.items() if s != "f32") if o.shape == plain.shape and o.dtype.kind == plain.dtype.kind]
     if plain.dtype.kind not in "fc":
         undecided = np.any([o != plain for o in others], axis=0) if others else None
         if undecided is not None and np.any(undecided):
             entry["undecided"] = writer.add(np.asarray(undecided))
         return entry | {"key": writer.add(plain), "own": 0.0}
-    reference, entry["own"], entry["largest"] = _reference(plain, others if len(others) == 2 or alone else [])
+    reference, entry["own"], entry["largest"] = _reference(plain, others if len(others) > 1 or alone else [])
     return entry | {"key": writer.add(reference, alone and plain.nbytes > PIECE)}
 
 

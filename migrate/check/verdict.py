@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-STAGES = ("parses", "imports", "builds", "loads", "shapes", "forward", "submodules", "gradients", "train", "steps", "jit", "tpu")
+STAGES = ("parses", "imports", "builds", "loads", "shapes", "forward", "submodules", "gradients", "kinks", "train", "steps", "jit", "tpu")
 # Training for several steps and the TPU compiler take their time: only where they are asked for.
 USUAL = tuple(s for s in STAGES if s not in ("steps", "tpu"))
 
@@ -144,7 +144,7 @@ def from_result(result: dict[str, Any], content: dict[str, Any], seconds: float,
     first = None if result["first"] is None else _divergence(result["first"])
     if failed:
         message = f"{failed.name}: {failed.message}"
-    elif not result["compared"] and {"forward", "submodules", "gradients", "train"} & set(asked):
+    elif not result["compared"] and {"forward", "submodules", "gradients", "kinks", "train"} & set(asked):
         ok, message = False, "nothing could be compared" + "".join(f"; {s.name}: {s.message}" for s in stages if s.status == "skipped")
     rows = tuple(
         Submodule(r["module"], r["class"], r["converted"], r["calls"], r["units"], r["error"], r["probe"], r["verdict"], r["reason"])
