@@ -25,14 +25,14 @@ def programs(job):
         model = FlaxModel(jax_side.construct(module, content, None, "flax"))
         tasks = Tasks(model, content, Path(job["oracle"]), {"compared": 0})
         tasks.loads()
-        texts = [_weights(model)]
+        texts = {"weights": _weights(model)}
         for run in content["runs"]:
             if run["name"] != "small":  # the same shapes as those of the first
-                texts.append(_forward(model, tasks.decode(run["inputs"])))
+                texts[run["name"]] = _forward(model, tasks.decode(run["inputs"]))
         given = tasks.decode(content["runs"][0]["inputs"])
-        texts.append(_gradients(model, given))
+        texts["gradients"] = _gradients(model, given)
         model.set_training(True)
-        return (*texts, _forward(model, given))
+        return texts | {"train": _forward(model, given)}
     except Exception:
         return None
 

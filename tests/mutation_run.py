@@ -11,7 +11,10 @@ import argparse
 import ast
 import hashlib
 import json
+import os
 import random
+import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -26,11 +29,15 @@ from update_fixtures import CASES, FIXTURES
 
 import migrate
 from migrate.check import jax_side
+from migrate.check.gradient import Compiled
 from migrate.check.jax_run import Runner
 from migrate.check.run import NEEDED, make_oracle
 from migrate.check.tree import Tree
 from migrate.check.verdict import USUAL, from_result
 
+LIMIT = 300  # seconds
+MEMORY = 10 << 30  # bytes of address space
+STARTED = "started"
 SURVIVORS = Path(__file__).with_name("mutation_survivors.toml")
 
 
@@ -67,7 +74,9 @@ class Bench:
         return {"converted": str(path), "roots": [], "oracle": str(self.folder / oracle), "out": str(place), "target": "flax", "stages": list(stages)}
 
     def within(self, mutant, task):
-        """`task()` where the mutant's tables are used, and nothing of other mutants is imported."""
+        """`task()` where the mutant's tables are used, and nothing of other mutants is imported. What does not end fails."""
+        signal.signal(signal.SIGALRM, too_long)
+        signal.alarm(LIMIT)
         sys.modules.pop("torch_support", None)
         keep = list(sys.path), list(sys.argv)
         try:
@@ -75,6 +84,7 @@ class Bench:
             with mock.patch("migrate.weights.flax.native", native), mock.patch.object(Tree, "probe", unless_found(Tree.probe)):
                 return task()
         finally:
+            signal.alarm(0)
             sys.path[:], sys.argv[:] = keep
 
     def judge(self, mutant):
@@ -86,30 +96,37 @@ class Bench:
         """The verdict by the first inputs alone and without jit, which takes a tenth of the time and finds most. None where it finds nothing."""
         stages = (*NEEDED, *last)
         job = self.job(mutant, "first", stages)
-        with mock.patch.object(Runner, "_traced", lambda self, key, body, values: body(self.model.model, values)):
+        with mock.patch.object(Runner, "_traced", lambda self, key, body, values: body(self.model.model, values)), mock.patch.object(Compiled, "run", eager):
             verdict = self.within(mutant, lambda: from_result(jax_side.check(job), self.content, 0.0, "flax", stages))
         return None if verdict.ok else verdict
 
-    def unchanged(self, mutant):
-        """Whether the compiler is given what it is given for the plain conversion."""
+    def changed(self, mutant):
+        """The runs for which the compiler is given another program than for the plain conversion."""
         if self.usual is None:
             self.usual = self.within(self.plain, lambda: programs(self.job(self.plain)))
-        return self.within(mutant, lambda: programs(self.job(mutant))) == self.usual
+        now = self.within(mutant, lambda: programs(self.job(mutant)))
+        return {k for k in self.usual if now.get(k) != self.usual[k]} if now else set(self.usual)
 
     def outcome(self, mutant):
-        """Outcome, verdict, and the place where it should not have been found."""
+        """Outcome, verdict, and the place where it should not have been found: the cheap stages first, then those that can see the change."""
         gradient = mutant.what.endswith("(no gradient)")
         verdict = self.quick(mutant, ("gradients",)) if gradient else self.quick(mutant)
-        if verdict is None and self.unchanged(mutant):
-            return "same program", None, ""
+        if verdict is None:
+            changed = self.changed(mutant)
+            if not changed:
+                return "same program", None, ""
+            if known(mutant):
+                return "known", None, ""
+            later = ("train",) if changed == {"train"} else ("gradients", "kinks", "train")
+            verdict = self.quick(mutant, later)
         verdict = self.judge(mutant) if verdict is None else verdict
         wrong = self.misplaced(mutant, verdict)
         if verdict.ok:
-            return "known" if known(mutant) else "survived", verdict, ""
+            return "survived", verdict, ""
         return "misplaced" if wrong else "caught", verdict, wrong
 
-    def mutants(self, done):
-        """Keys and mutants, without those whose key is in `done`: rows and definitions that another fixture uses as well, and that were caught there."""
+    def mutants(self):
+        """Keys and mutants; a key tells the same change of a row or a definition that another fixture uses as well."""
         plain = []
         lines = executed(str(self.folder / f"m{self.count + 1}" / "torch_support.py"), lambda: plain.append(self.judge(self.plain)))
         assert plain[0].ok, plain[0].message
@@ -119,9 +136,7 @@ class Bench:
             found.append((f"{what} {ast.dump(_definition(self.support, definition))}", Mutant(what, self.code, text, definition)))
         found += [(f"{self.case} {what}", Mutant(what, text, self.support, definition)) for what, definition, text in left_out(self.code, own)]
         for key, mutant in found:
-            key = hashlib.sha256(key.encode()).hexdigest()[:12]
-            if key not in done:
-                yield key, mutant
+            yield hashlib.sha256(key.encode()).hexdigest()[:12], mutant
 
     def misplaced(self, mutant, verdict):
         """The submodule of the first difference where neither it nor a module around it uses what was changed; "" where it is right. What a submodule
@@ -157,6 +172,17 @@ class Bench:
         return {n for n, dump in after.items() if before.get(n) != dump}
 
 
+def too_long(*_):
+    """A loop may have no end any more."""
+    raise TimeoutError(f"still runs after {LIMIT} s")
+
+
+def eager(self, key, function, restart, *args):
+    """Gradients without a compilation of the whole."""
+    restart()
+    return function(*args)
+
+
 def unless_found(probe):
     """Submodules run alone only where the run itself showed no difference: that is most of the time of a mutant."""
     return lambda self, probes, result: "" if result["first"] else probe(self, probes, result)
@@ -189,36 +215,60 @@ def identity(case, mutant):
     return f"{case} {hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
+def logged(log):
+    """What a log holds, by the names of the mutants."""
+    return {r["id"]: r for r in map(json.loads, log.read_text().splitlines())} if log and log.exists() else {}
+
+
+def write(log, row):
+    """Adds to a log, if there is one."""
+    if log:
+        with log.open("a") as f:
+            f.write(json.dumps(row) + "\n")
+
+
+def settled(rows, case):
+    """Keys of changes that other fixtures have as well, and that were caught there, or gave the same programs in two of them."""
+    others = [r for n, r in rows.items() if n.split()[0] != case]
+    same = Counter(r["key"] for r in others if r["outcome"] == "same program")
+    return {r["key"] for r in others if r["outcome"] == "caught"} | {k for k, n in same.items() if n > 1}
+
+
 def run(cases, sample, seed=0, show=print, log=None):
     """The rows of all mutants: what became of each."""
     import jax
 
     rows = {}
-    if log and log.exists():
-        rows = {r["id"]: r for r in map(json.loads, log.read_text().splitlines())}
     chosen = []
     for case in cases:
         with tempfile.TemporaryDirectory() as folder:
             bench = Bench(case, folder)
-            found = list(bench.mutants({r["key"] for n, r in rows.items() if r["outcome"] == "caught" and n.split()[0] != case}))
+            rows |= logged(log)
+            for row in [r for n, r in rows.items() if n.split()[0] == case and r["outcome"] == STARTED]:
+                row |= {"outcome": "caught", "message": "the process died"}  # which the checker reports as it is
+                write(log, row)
+            found = list(bench.mutants())
             if sample and len(found) > sample:
                 found = random.Random(seed).sample(found, sample)
             for i, (key, mutant) in enumerate(found):
+                rows |= logged(log)  # another process may write there as well
                 name = identity(case, mutant)
+                if name not in rows and key in settled(rows, case):
+                    continue
                 chosen.append(name)
                 if name in rows:
                     continue
                 start = time.time()
+                rows[name] = {"id": name, "key": key, "outcome": STARTED, "stage": "", "wrong": "", "what": mutant.what, "message": ""}
+                write(log, rows[name])
                 outcome, verdict, wrong = bench.outcome(mutant)
                 stage = next((s.name for s in verdict.stages if s.status == "failed"), "") if verdict is not None else ""
                 seconds = round(time.time() - start, 1)
                 message = verdict.message if verdict is not None else ""
-                rows[name] = {"id": name, "key": key, "outcome": outcome, "stage": stage, "wrong": wrong, "what": mutant.what, "message": message}
-                if log:
-                    with log.open("a") as f:
-                        f.write(json.dumps(rows[name] | {"seconds": seconds}) + "\n")
+                rows[name] |= {"outcome": outcome, "stage": stage, "wrong": wrong, "message": message, "seconds": seconds}
+                write(log, rows[name])
                 show(f"{case} {i + 1}/{len(found)} {outcome} {stage} {wrong} {seconds} s: {mutant.what}", flush=True)
-                if i % 15 == 14:
+                if i % 100 == 99:
                     jax.clear_caches()
     return [rows[name] for name in chosen]
 
@@ -242,9 +292,15 @@ def main():
     parser.add_argument("--summary", action="store_true", help="only what the log says")
     options = parser.parse_args()
     if options.summary:
-        rows = summary(map(json.loads, options.log.read_text().splitlines()))
+        rows = summary(r for r in logged(options.log).values() if r["outcome"] != STARTED)
+    elif options.log and len(options.cases) != 1:
+        for case in options.cases:  # a process each; where a mutant ends it, another goes on
+            while subprocess.run([sys.executable, *sys.argv[:1], "--log", options.log, "--sample", str(options.sample), case]).returncode < 0:
+                pass
+        return
     else:
-        rows = summary(run(options.cases or CASES, options.sample, log=options.log))
+        os.environ["MIGRATE_MEMORY"] = str(MEMORY)
+        rows = summary(run(options.cases, options.sample, log=options.log))
     print(len(rows), "changes")
     for name, key in (("outcomes", "outcome"), ("stages", "stage")):
         print(f"{name}:", ", ".join(f"{k or 'none'} {n}" for k, n in Counter(r[key] for r in rows).most_common()))

@@ -47,6 +47,22 @@ class Scores(torch.nn.Module):
         return (self.q(x) @ self.k(x).mT).softmax(-1) @ x
 
 
+def test_chance_decides_between_equals():
+    """Where PyTorch promises no order; `sort` keeps the one it had."""
+    equal = torch.zeros(4, 8, dtype=torch.float64)
+    equal[:, 3] = 1.0
+
+    def taken(function, wary):
+        with torch.no_grad(), mode(Draws(), True, Rounding(0, wary)):
+            return function(equal)
+
+    values, places = taken(lambda x: x.topk(3), True)
+    assert torch.equal(places[:, 0], torch.full((4,), 3)) and not torch.equal(places, equal.topk(3).indices)
+    assert (values - equal.topk(3).values).abs().max() < 1e-6
+    assert torch.equal(taken(lambda x: x.topk(3), False).indices, equal.topk(3).indices)
+    assert torch.equal(taken(lambda x: x.sort(stable=True), True).indices, equal.sort(stable=True).indices)
+
+
 def test_terms_that_cancel_leave_their_rounding():
     torch.manual_seed(0)
     model, values = Scores(), ((torch.randn(3, 6, 8),), {})

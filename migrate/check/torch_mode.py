@@ -58,6 +58,8 @@ class Mode(TorchDispatchMode):  # type: ignore[misc]
         if name.endswith("_backward"):
             args = tuple(map(_tidy, args))
         if name not in RANDOM:
+            if self.rounding is not None:
+                args = self.rounding.given(func, args)
             out = func(*args, **kwargs)
             if self.rounding is not None:
                 self.rounding.results(func, out)
