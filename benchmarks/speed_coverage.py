@@ -52,7 +52,8 @@ FILES = {
 }
 REASONS = {
     "one function of JAX's": (
-        "flax.activations: ReLU ReLU6 ELU CELU SELU GELU SiLU Mish Sigmoid LogSigmoid Tanh Tanhshrink Softsign Hardsigmoid Hardswish GLU Softmax Softmin LogSoftmax Softmax2d; "
+        "flax.activations: ReLU ReLU6 ELU CELU SELU GELU SiLU Mish Sigmoid LogSigmoid Tanh Tanhshrink "
+        "Softsign Hardsigmoid Hardswish GLU Softmax Softmin LogSoftmax Softmax2d; "
         "keras.activations: ELU CELU SELU SiLU Mish Sigmoid LogSigmoid Tanh Softsign GLU Softmax Softmin LogSoftmax Softmax2d; "
         "jax.activations: implicit_dim softmax_axis softmax log_softmax; jax.reductions: max_or_maximum min_or_minimum all_true any_true; flax.linear: TiedLinear"
     ),
@@ -69,8 +70,9 @@ REASONS = {
     "the length of the result is data: runs outside jit": "jax.indexing: masked_select; jax.sorting: unique_consecutive",
     "computed once, by NumPy": "jax.indexing: fixed; jax.fourier: bartlett cosine exponential gaussian general_cosine kaiser points",
     "JAX has nothing to set beside it": (
-        "jax.special: bessel_far bessel_j bessel_j0 bessel_j1 bessel_y bessel_y0 bessel_y1 by_recurrence chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v "
-        "chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p modified_bessel_k0 modified_bessel_k1 scaled_bessel_k"
+        "jax.special: bessel_far bessel_j bessel_j0 bessel_j1 bessel_y bessel_y0 bessel_y1 by_recurrence chebyshev_polynomial_t "
+        "chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he "
+        "laguerre_polynomial_l legendre_polynomial_p modified_bessel_k0 modified_bessel_k1 scaled_bessel_k"
     ),
 }
 

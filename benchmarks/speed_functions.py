@@ -220,7 +220,8 @@ def reflections(a: jax.Array, tau: jax.Array) -> jax.Array:
 
 
 simple("householder_product", decompositions.householder_product, reflections, lambda: floats(8, 48, 8), lambda: floats(8, 8))
-simple("ormqr", lambda a, t, x: decompositions.ormqr(a, t, x), lambda a, t, x: jax.lax.linalg.householder_product(a, t) @ x, lambda: floats(48, 48), lambda: floats(48), lambda: floats(48, 48))
+simple("ormqr", lambda a, t, x: decompositions.ormqr(a, t, x), lambda a, t, x: jax.lax.linalg.householder_product(a, t) @ x, lambda: floats(48, 48),
+    lambda: floats(48), lambda: floats(48, 48))
 simple("solve", linalg.solve, jnp.linalg.solve, MATRICES, COLUMNS)
 simple("solve_ex", linalg.solve_ex, lambda a, b: (jnp.linalg.solve(a, b), jnp.linalg.inv(a)), MATRICES, COLUMNS)
 simple("inv_ex", linalg.inv_ex, jnp.linalg.inv, MATRICES)
@@ -252,7 +253,8 @@ simple(
     "masked_scatter", lambda x, y: indexing.masked_scatter(x, x > 0, y),
     lambda x, y: jnp.where(x > 0, y.ravel()[jnp.cumsum((x > 0).ravel()) - 1].reshape(x.shape), x), ROW, OTHER,
 )
-simple("nonzero_static", lambda x: indexing.nonzero_static(x > 2, size=100), lambda x: jnp.stack(jnp.nonzero(x > 2, size=100, fill_value=-1), -1), lambda: floats(200, 100))
+simple("nonzero_static", lambda x: indexing.nonzero_static(x > 2, size=100), lambda x: jnp.stack(jnp.nonzero(x > 2, size=100, fill_value=-1), -1),
+    lambda: floats(200, 100))
 simple("set_item", lambda x: assignment.set_item(x, (slice(0, 9), 1), 2.0), lambda x: x.at[:9, 1].set(2.0), ROW)
 simple("where_set", lambda x: assignment.where_set(x, x > 0, 2.0), lambda x: jnp.where(x > 0, 2.0, x), ROW)
 simple("index_copy", lambda x, i, y: scatter.index_copy(x, 0, i, y), lambda x, i, y: x.at[i].set(y), ROW, lambda: whole(2000, 100), lambda: floats(100, 500))

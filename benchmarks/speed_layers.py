@@ -64,7 +64,8 @@ flax("RMSNorm", lambda: norms.RMSNorm(64, rngs=RNGS), lambda: nnx.RMSNorm(64, rn
 flax("GroupNorm", lambda: norms.GroupNorm(4, 32, rngs=RNGS), lambda: nnx.GroupNorm(32, num_groups=4, rngs=RNGS), image, channels_last)
 flax("InstanceNorm2d", lambda: instancenorm.InstanceNorm2d(32, affine=True, rngs=RNGS), lambda: nnx.InstanceNorm(32, rngs=RNGS), image, channels_last)
 flax("Conv1d", lambda: conv.Conv1d(32, 32, 3, padding=1, rngs=RNGS), lambda: nnx.Conv(32, 32, (3,), padding=1, rngs=RNGS), lambda: floats(8, 32, 500), channels_last)
-flax("Conv3d", lambda: conv.Conv3d(8, 8, 3, padding=1, rngs=RNGS), lambda: nnx.Conv(8, 8, (3, 3, 3), padding=1, rngs=RNGS), lambda: floats(2, 8, 16, 16, 16), channels_last)
+flax("Conv3d", lambda: conv.Conv3d(8, 8, 3, padding=1, rngs=RNGS), lambda: nnx.Conv(8, 8, (3, 3, 3), padding=1, rngs=RNGS), lambda: floats(2, 8, 16, 16, 16),
+    channels_last)
 flax(
     "ConvTranspose2d", lambda: conv.ConvTranspose2d(32, 16, 4, 2, 1, rngs=RNGS), lambda: nnx.ConvTranspose(32, 16, (4, 4), strides=(2, 2), padding="SAME", rngs=RNGS),
     lambda: floats(4, 32, 28, 28), channels_last,

@@ -162,7 +162,8 @@ def main() -> int:
     results = list(log.found.values())
     bad, slow = sum(bool(r["why"]) for r in results if r["became"] != "slow"), sum(r["became"] == "slow" for r in results)
     told = ", ".join(f"{n} {k}" for k, n in sorted(Counter(str(r["became"]) for r in results).items()))
-    print(f"{len(files)} files, {len(results) - len(files)} made up: {told}; {bad} with an error of ours, {slow} slow; {sum(float(str(r['seconds'])) for r in results):.0f} s")
+    seconds = sum(float(str(r["seconds"])) for r in results)
+    print(f"{len(files)} files, {len(results) - len(files)} made up: {told}; {bad} with an error of ours, {slow} slow; {seconds:.0f} s")
     return 1 if bad or slow else 0
 
 

@@ -10,7 +10,9 @@ from migrate.infer.kinds import Kind
 from migrate.source.text import walk
 from migrate.tables import DROPPED, REFUSED, Condition, Parameter, Row, Variant, template
 
-ALIASES = {"axis": "dim", "keepdims": "keepdim", "x1": "input", "x2": "other", "axes": "dim", "axis0": "dim0", "axis1": "dim1", "x": "input", "a": "input", "tensor": "input", "split_size": "split_size_or_sections", "indices": "indices_or_sections", "sections": "indices_or_sections", "other": "dim"}  # names of NumPy and of overloads
+ALIASES = {"axis": "dim", "keepdims": "keepdim", "x1": "input", "x2": "other", "axes": "dim", "axis0": "dim0", "axis1": "dim1", "x": "input", "a": "input",
+    "tensor": "input", "split_size": "split_size_or_sections", "indices": "indices_or_sections", "sections": "indices_or_sections",
+    "other": "dim"}  # names of NumPy and of overloads
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""What is known to differ, of `mappings/known.toml`. Inputs for which the converted call raises and PyTorch's does not: rows name what concerns them, each with a call that shows it.
+"""What is known to differ, of `mappings/known.toml`. Inputs for which the converted call raises and PyTorch's does not: rows name what concerns them,
+each with a call that shows it.
 
 ```toml
 [[known]]
@@ -18,7 +19,6 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-
 from typing import Any
 
 from migrate.tables import FOLDER, TableError

@@ -219,7 +219,8 @@ def emit(ctx: Context) -> Conversion:
     source: Source = ctx.source
     if source.newline != "\n":
         code = code.replace("\n", source.newline)
-    return Conversion(code, extra, tuple(sorted(ctx.diagnostics)), source.filename, names, ctx.plan, source.newline, source.encoding, frozenset(used), imports.tops(nodes))
+    return Conversion(code, extra, tuple(sorted(ctx.diagnostics)), source.filename, names, ctx.plan, source.newline, source.encoding, frozenset(used),
+        imports.tops(nodes))
 
 
 def _unparsable(ctx: Context, e: SyntaxError | MemoryError) -> Conversion:
@@ -246,7 +247,8 @@ BINDING = frozenset(
 def free_names(nodes: Iterable[ast.AST]) -> set[str]:
     """Names that are looked up and bound nowhere among the nodes of a file."""
     used: set[str] = set()
-    bound: set[str] = set(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__class__", "__package__", "__spec__", "__loader__", "__annotations__", "__builtins__"}
+    bound: set[str] = set(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__class__", "__package__", "__spec__", "__loader__",
+        "__annotations__", "__builtins__"}
     for node in nodes:
         if node.__class__ is ast.Name:
             (used if node.ctx.__class__ is ast.Load else bound).add(node.id)

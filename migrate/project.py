@@ -42,7 +42,8 @@ class OutputExists(FileExistsError):
     """The output has a file that the conversion would replace."""
 
 
-def convert_path(path: str | Path, out_dir: str | Path, target: str = "flax", roots: Sequence[str | Path] = (), *, overwrite: bool = True, table: Table | None = None, jobs: int = 1) -> Project:
+def convert_path(path: str | Path, out_dir: str | Path, target: str = "flax", roots: Sequence[str | Path] = (), *, overwrite: bool = True,
+    table: Table | None = None, jobs: int = 1) -> Project:
     """Converts a file with the local modules it reaches, or every file of a folder, into `out_dir`.
 
     A local module is one found under the file's folder or a root. A folder is converted in `jobs` processes; the result is the same for any number.
@@ -148,7 +149,8 @@ def convert_reached(
         found = tuple(sorted([*c.diagnostics, *notes])) if notes else c.diagnostics
         files[m.path] = replace(c, diagnostics=found) if m.whole else replace(c, code=close_gaps(c.code), diagnostics=found)
     for path, error in reach.unreadable.items():
-        files[path] = Conversion(reach.bytes(path).decode("utf-8", "replace"), {}, (Diagnostic(error.line or 1, error.column or 1, "MIG501", str(error), str(path)),), str(path))
+        files[path] = Conversion(reach.bytes(path).decode("utf-8", "replace"), {},
+            (Diagnostic(error.line or 1, error.column or 1, "MIG501", str(error), str(path)),), str(path))
     return files, modules
 
 

@@ -17,7 +17,8 @@ DROPPED = frozenset({"device", "requires_grad", "pin_memory", "layout", "memory_
 REFUSED = frozenset({"out", "generator"})
 TARGETS = {"flax": ("flax", "jax"), "keras": ("keras", "jax")}  # the variants that a target reads, first ones first
 KINDS = ("function", "attribute", "noop")
-ROW_KEYS = {"torch", "also", "methods", "kind", "signature", "returns", "note", "call", "support", "state", "case", "attributes", "jax", "flax", "keras", "inplace", "value", "imports", "makers", "known"}
+ROW_KEYS = {"torch", "also", "methods", "kind", "signature", "returns", "note", "call", "support", "state", "case", "attributes", "jax", "flax", "keras",
+    "inplace", "value", "imports", "makers", "known"}
 OTHER_KEYS = {"library", "alias", "noise", "known", "corner"}  # read by libraries.py and known.py
 VARIANT_KEYS = {"when", "to", "pin", "drop", "reject", "cast", "deviates", "reason", "pick", "unpacked", "note", "returns", "limits"}
 
@@ -212,7 +213,7 @@ def _row(raw: Mapping[str, Any], kind: str, file: str) -> Row:
         given = raw.get(family, [])
         if given:
             variants[family] = tuple(_variant(v, where) for v in (given if isinstance(given, list) else [given]))
-    row = Row(
+    return Row(
         torch=raw["torch"],
         also=_strings(raw.get("also")),
         methods=_strings(raw.get("methods")),
@@ -232,7 +233,6 @@ def _row(raw: Mapping[str, Any], kind: str, file: str) -> Row:
         makers=_strings(raw.get("makers")),
         known=raw.get("known", {}),
     )
-    return row
 
 
 def _constant(raw: Mapping[str, Any], file: str) -> Row:

@@ -67,7 +67,8 @@ def page(models: dict[str, Model], versions: str) -> str:
     out = ["# Coverage", "", "<!-- made by tools/coverage_page.py; do not edit -->", "",
            "Models of published packages, built by their own code, converted with every module they reach, given the original's weights and compared with it.",
            "*Values equal* means within a small factor of PyTorch's own rounding error. " + versions, ""]
-    out += ["| target | models | values equal | of them with warnings | of them not under jit | only shapes | refused or failing | silently wrong |", "|---|---|---|---|---|---|---|---|"]
+    out += ["| target | models | values equal | of them with warnings | of them not under jit | only shapes | refused or failing | silently wrong |",
+        "|---|---|---|---|---|---|---|---|"]
     for t in targets:
         rows = [m.runs[t] for m in models.values() if t in m.runs and m.runs[t]["verdict"] != "no-oracle"]
         n = Counter(r["verdict"] for r in rows)

@@ -10,18 +10,21 @@ from migrate.tables import Row
 
 # Methods that Python's own types have too: on an unknown receiver they tell nothing.
 PYTHON_METHODS = frozenset(m for t in (str, list, dict, set, bytes, int, float, complex, tuple) for m in dir(t))
-MODULE_METHODS = frozenset(["apply", "to", "cpu", "cuda", "train", "eval", "float", "half", "double", "type", "bfloat16", "requires_grad_", "zero_grad", "state_dict", "parameters", "share_memory"])
+MODULE_METHODS = frozenset(["apply", "to", "cpu", "cuda", "train", "eval", "float", "half", "double", "type", "bfloat16", "requires_grad_", "zero_grad",
+    "state_dict", "parameters", "share_memory"])
 BUILTIN_RESULTS = {
     "len": INT, "int": INT, "float": FLOAT, "str": STR, "bool": BOOL, "isinstance": BOOL, "hasattr": BOOL, "callable": BOOL, "issubclass": BOOL, "any": BOOL, "all": BOOL,
     "round": NUMBER, "repr": STR, "id": INT, "ord": INT, "chr": STR, "hash": INT, "divmod": Kind("tuple", items=(NUMBER, NUMBER)), "print": Kind("none"),
 }
-PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.UninitializedParameter", "torch.nn.parameter.UninitializedParameter", "torch.nn.Buffer", "torch.nn.parameter.Buffer")
+PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.UninitializedParameter", "torch.nn.parameter.UninitializedParameter",
+    "torch.nn.Buffer", "torch.nn.parameter.Buffer")
 WALKS = frozenset({"named_parameters", "named_buffers", "named_children", "named_modules"})  # names that only modules have
 CONTAINER_CLASSES = ("torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict")
 
 
 EINOPS = {
-    **dict.fromkeys(("rearrange", "repeat", "reduce", "einsum"), TENSOR), "pack": Kind("tuple", items=(TENSOR, Kind("list", item=SHAPE))), "unpack": Kind("list", item=TENSOR),
+    **dict.fromkeys(("rearrange", "repeat", "reduce", "einsum"), TENSOR), "pack": Kind("tuple", items=(TENSOR, Kind("list", item=SHAPE))),
+    "unpack": Kind("list", item=TENSOR),
 }
 
 
@@ -132,7 +135,8 @@ def _function(inf: Inference, frame: Frame, node: ast.Call, callee: Kind, args: 
 
 
 MODULE_METHODS = frozenset(
-    ["eval", "train", "parameters", "named_parameters", "modules", "named_modules", "children", "named_children", "buffers", "state_dict", "load_state_dict", "zero_grad", "forward", "apply"]
+    ["eval", "train", "parameters", "named_parameters", "modules", "named_modules", "children", "named_children", "buffers", "state_dict", "load_state_dict",
+    "zero_grad", "forward", "apply"]
 )
 
 
@@ -213,7 +217,8 @@ def _method(inf: Inference, frame: Frame, node: ast.Call, receiver: Kind, args: 
     match receiver.tag:
         case "list" if name in ("append", "insert", "extend") and args and isinstance(node.func.value, ast.Name):
             added = args[-1].element if name == "extend" else args[-1]
-            held = receiver.but(items=None, item=added if receiver.items == () or receiver.item is None and receiver.items is None else join_all((receiver.element, added)))
+            held = receiver.but(items=None,
+                item=added if receiver.items == () or receiver.item is None and receiver.items is None else join_all((receiver.element, added)))
             frame.env[node.func.value.id] = held
             return Kind("none")
         case "list" | "tuple" | "dict" | "str" | "set" | "shape":

@@ -238,7 +238,8 @@ def registered_late(assignments: list[Assignment]) -> bool:
     temporary = (k for c in calls for k in c.keywords if k.arg == "persistent")
     nothing = all(isinstance(v, ast.Constant) and v.value is None for c in calls for v in [*c.args[1:2], *(k.value for k in c.keywords if k.arg == "tensor")])
     given = any(isinstance(a.target, ast.Attribute) and a.method.name == "__init__" for a in assignments)
-    return bool(calls) and nothing and given and not any(temporary) and all(isinstance(c.func, ast.Attribute) and c.func.attr == "register_buffer" and len(c.args) < 3 for c in calls)
+    return bool(calls) and nothing and given and not any(temporary) and all(isinstance(c.func,
+        ast.Attribute) and c.func.attr == "register_buffer" and len(c.args) < 3 for c in calls)
 
 
 def _ordered(body: list[ast.stmt], callers_first: bool) -> list[ast.stmt]:
@@ -250,9 +251,16 @@ def _ordered(body: list[ast.stmt], callers_first: bool) -> list[ast.stmt]:
 
 
 MAPPING_METHODS = frozenset({"items", "keys", "get", "update", "setdefault"})
-TENSOR_PARAMETERS = frozenset(["input", "target", "mask", "query", "key", "value", "mat2", "weight", "index", "batch1", "batch2", "vec", "tensor1", "condition", "attn_mask"])
+TENSOR_PARAMETERS = frozenset(["input", "target", "mask", "query", "key", "value", "mat2", "weight", "index", "batch1", "batch2", "vec", "tensor1", "condition",
+    "attn_mask"])
 ONLY_TENSOR = frozenset(
-    ["size", "clone", "unsqueeze", "view", "permute", "contiguous", "masked_fill", "masked_fill_", "detach", "numel", "expand", "chunk", "shape", "ndim", "softmax", "dim", "sigmoid", "unsqueeze_", "transpose", "new_zeros", "new_ones", "new_tensor", "new_full", "scatter", "scatter_", "gather", "index_select", "log_softmax", "relu", "matmul", "bmm", "expand_as", "view_as", "reshape", "device", "is_cuda", "H", "mT", "mH", "is_nested", "is_sparse", "itemsize", "nbytes", "is_quantized", "is_leaf", "data_ptr", "is_complex", "is_floating_point", "element_size", "index_add", "scatter_add", "masked_select", "logsumexp", "cumsum", "log_softmax", "sigmoid", "tanh", "addmm", "baddbmm", "bmm", "matmul", "mm", "unflatten", "movedim", "clamp_min", "clamp_max", "rsqrt", "erf", "exp_", "sub_", "div_", "masked_scatter", "index_fill", "tril", "triu", "argsort", "type_as", "unbind", "repeat_interleave", "narrow", "clamp", "add_", "mul_", "requires_grad", "unfold", "roll", "topk", "norm", "byte", "char", "short", "long", "bool"]
+    ["size", "clone", "unsqueeze", "view", "permute", "contiguous", "masked_fill", "masked_fill_", "detach", "numel", "expand", "chunk", "shape", "ndim",
+    "softmax", "dim", "sigmoid", "unsqueeze_", "transpose", "new_zeros", "new_ones", "new_tensor", "new_full", "scatter", "scatter_", "gather", "index_select",
+    "log_softmax", "relu", "matmul", "bmm", "expand_as", "view_as", "reshape", "device", "is_cuda", "H", "mT", "mH", "is_nested", "is_sparse", "itemsize",
+    "nbytes", "is_quantized", "is_leaf", "data_ptr", "is_complex", "is_floating_point", "element_size", "index_add", "scatter_add", "masked_select",
+    "logsumexp", "cumsum", "log_softmax", "sigmoid", "tanh", "addmm", "baddbmm", "bmm", "matmul", "mm", "unflatten", "movedim", "clamp_min", "clamp_max",
+    "rsqrt", "erf", "exp_", "sub_", "div_", "masked_scatter", "index_fill", "tril", "triu", "argsort", "type_as", "unbind", "repeat_interleave", "narrow",
+    "clamp", "add_", "mul_", "requires_grad", "unfold", "roll", "topk", "norm", "byte", "char", "short", "long", "bool"]
 )
 
 CASTS = frozenset({"float", "half", "double", "bfloat16", "to", "type"})  # methods of tensors and modules, and of no number
@@ -275,7 +283,8 @@ def usage(inf: Inference, file: FileInfo, function: FunctionNode | ast.Lambda, n
                 return TENSOR.but(sure=False)
             if inf.callee_takes(file, parent, use) == INT:
                 return INT
-            if isinstance(parent.func, ast.Name) and parent.func.id == "range" or use in parent.args[:2] and isinstance(parent.func, ast.Attribute) and parent.func.attr == "Linear":
+            if isinstance(parent.func, ast.Name) and parent.func.id == "range" or use in parent.args[:2] and isinstance(parent.func,
+                ast.Attribute) and parent.func.attr == "Linear":
                 return INT
         if isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.FloorDiv, ast.Mod)) and parent.left is use and not _is_text(parent.right):
             return TENSOR.but(sure=False) if any(isinstance(p, ast.Attribute) and p.attr in CASTS for _, p in held) else INT

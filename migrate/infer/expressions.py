@@ -237,7 +237,8 @@ def binary_of(a: Kind, b: Kind, op: ast.operator) -> Kind:
         if isinstance(op, ast.Add):
             if a.items is not None and b.items is not None:
                 return a.but(items=a.items + b.items)
-            return a.but(items=None, item=join(a.element, b.element) if a.items != () else b.element) if a.tag == b.tag else Kind("tuple", item=join(a.element, b.element))
+            return a.but(items=None, item=join(a.element, b.element) if a.items != () else b.element) if a.tag == b.tag else Kind("tuple",
+                item=join(a.element, b.element))
     if a.tag == "str":
         return STR
     if a.is_number and b.is_number:

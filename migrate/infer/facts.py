@@ -22,7 +22,8 @@ HOOKS = frozenset({"register_forward_hook", "register_forward_pre_hook"})
 @dataclass(frozen=True)
 class Facts:
     """Layers that are tested with isinstance, attributes that are used otherwise than by a call, what files import of each other; whether a Sequential
-    is opened anywhere, a hook registered, a layer swapped by its name. `texts`: those that could be names of PyTorch, for look-ups by name. `kept_children`: the children of a module are called or handed on by walking over them."""
+    is opened anywhere, a hook registered, a layer swapped by its name. `texts`: those that could be names of PyTorch, for look-ups by name.
+    `kept_children`: the children of a module are called or handed on by walking over them."""
 
     tested_layers: frozenset[str] = frozenset()
     opened_attributes: frozenset[str] = frozenset()
@@ -143,7 +144,8 @@ def _opened(unit: Unit, inf: Inference) -> bool:
     """Whether a Sequential is indexed, looped over or measured anywhere: only the support class can be."""
     for file in unit.files.values():
         for node in file.source.nodes:
-            if isinstance(node, (ast.Name, ast.Attribute, ast.Call)) and any(isinstance(r, Row) and r.torch == SEQUENTIAL for r in refs(inf.of(node))) and inf.of(node).tag == "module":
+            if isinstance(node, (ast.Name, ast.Attribute, ast.Call)) and any(isinstance(r,
+                Row) and r.torch == SEQUENTIAL for r in refs(inf.of(node))) and inf.of(node).tag == "module":
                 parent = file.source.parents.get(node)
                 if isinstance(parent, (ast.Subscript, ast.For, ast.comprehension, ast.Starred, ast.Compare, ast.Delete)):
                     return True

@@ -9,10 +9,12 @@ LARGEST = 1000  # kinds within a kind
 class Kind:
     """What an expression is.
 
-    `tag`: tensor, int, float, number, bool, str, none, shape (a tuple of sizes), list, tuple, dict, set, module (an instance), object (an instance of a local class that is no module),
+    `tag`: tensor, int, float, number, bool, str, none, shape (a tuple of sizes), list, tuple, dict, set, module (an instance),
+    object (an instance of a local class that is no module),
     class, function, factory (a callable that makes modules), import, dtype, device, numpy, unknown.
-    `dtype` of a tensor, or what a dtype is: "bool", "int", "float", "complex" or "". `ref`: the ClassInfo, FunctionInfo, Row or dotted name. `items` of a tuple of known length, `item` of any sequence
-    or mapping. `variable`: "param" or "buffer" where the tensor is held in a variable of the target. `optional`: may be None. `narrow`: of 8 or 16 bits. `sure` is False where it was assumed.
+    `dtype` of a tensor, or what a dtype is: "bool", "int", "float", "complex" or "". `ref`: the ClassInfo, FunctionInfo, Row or dotted name. `items` of a tuple of
+    known length, `item` of any sequence or mapping. `variable`: "param" or "buffer" where the tensor is held in a variable of the target. `optional`: may be None.
+    `narrow`: of 8 or 16 bits. `sure` is False where it was assumed.
     """
 
     tag: str
@@ -102,9 +104,12 @@ NUMPY = Kind("numpy")
 MODULE = Kind("module")
 FACTORY = Kind("factory")
 NAMED = {
-    "tensor": TENSOR, "tensor bool": BOOL_TENSOR, "tensor int": INT_TENSOR, "tensor float": FLOAT_TENSOR, "tensor complex": Kind("tensor", dtype="complex"), "number": NUMBER,
-    "tensor narrow int": INT_TENSOR.but(narrow=True), "tensor narrow float": FLOAT_TENSOR.but(narrow=True), "dtype narrow float": DTYPE.but(dtype="float", narrow=True), "dtype narrow int": DTYPE.but(dtype="int", narrow=True),
-    "int": INT, "float": FLOAT, "bool": BOOL, "shape": SHAPE, "tensors": Kind("tuple", item=TENSOR), "none": NONE, "str": STR, "dtype": DTYPE, **{f"dtype {d}": Kind("dtype", dtype=d) for d in ("bool", "int", "float", "complex")}, "module": MODULE, "device": DEVICE,
+    "tensor": TENSOR, "tensor bool": BOOL_TENSOR, "tensor int": INT_TENSOR, "tensor float": FLOAT_TENSOR, "tensor complex": Kind("tensor", dtype="complex"),
+    "number": NUMBER,
+    "tensor narrow int": INT_TENSOR.but(narrow=True), "tensor narrow float": FLOAT_TENSOR.but(narrow=True),
+    "dtype narrow float": DTYPE.but(dtype="float", narrow=True), "dtype narrow int": DTYPE.but(dtype="int", narrow=True),
+    "int": INT, "float": FLOAT, "bool": BOOL, "shape": SHAPE, "tensors": Kind("tuple", item=TENSOR), "none": NONE, "str": STR, "dtype": DTYPE,
+    **{f"dtype {d}": Kind("dtype", dtype=d) for d in ("bool", "int", "float", "complex")}, "module": MODULE, "device": DEVICE,
     "list": Kind("list"), "unknown": UNKNOWN, "numpy": NUMPY,
 }
 

@@ -24,7 +24,8 @@ def lost(w: Walker, node: ast.AST) -> str:
     root = w.root
     if not isinstance(root, ast.FunctionDef) or w.summary.products or not is_procedure(w.file, root):
         return ""
-    written = (r.made[1] for e in w.events.get(node, ()) if e.sure and not e.argument and not _direct(e) for r in e.value if isinstance(r.made, tuple) and r.made[0] == "param")
+    written = (r.made[1] for e in w.events.get(node, ()) if e.sure and not e.argument and not _direct(e) for r in e.value if isinstance(r.made,
+        tuple) and r.made[0] == "param")
     return str(next(written, ""))
 
 

@@ -93,7 +93,8 @@ class State:
     def taken(self, node: ast.AST) -> None:
         """A view that an expression took in another round of a loop is another one than that which it takes now."""
         def aged(v: Value) -> Value:
-            return frozenset(replace(r, views=tuple(((s[0], ("old", s[1])) if s[0] is node else s) for s in r.views), sure=False) if any(s[0] is node for s in r.views) else r for r in v)
+            return frozenset(replace(r, views=tuple(((s[0], ("old", s[1])) if s[0] is node else s) for s in r.views),
+                sure=False) if any(s[0] is node for s in r.views) else r for r in v)
 
         if any(s[0] is node for v in (*self.names.values(), *self.fields.values()) for r in v for s in r.views):
             self.names = {n: aged(v) for n, v in self.names.items()}

@@ -15,11 +15,13 @@ from migrate.tables import Row
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 VIEWS = frozenset(
-    ["view", "transpose", "permute", "t", "squeeze", "unsqueeze", "expand", "narrow", "select", "T", "mT", "H", "mH", "swapaxes", "swapdims", "movedim", "moveaxis", "diagonal", "view_as", "unflatten", "unfold", "real", "imag", "expand_as", "broadcast_to"]
+    ["view", "transpose", "permute", "t", "squeeze", "unsqueeze", "expand", "narrow", "select", "T", "mT", "H", "mH", "swapaxes", "swapdims", "movedim",
+    "moveaxis", "diagonal", "view_as", "unflatten", "unfold", "real", "imag", "expand_as", "broadcast_to"]
 )
 PIECES = frozenset(["chunk", "split", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "split_with_sizes"])
 SAME = frozenset({"detach", "requires_grad_", "data", "share_memory_", "retain_grad"})
-COPIES = frozenset(["contiguous", "to", "float", "double", "half", "bfloat16", "int", "long", "bool", "type", "type_as", "cpu", "cuda", "as_tensor", "asarray", "dropout", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d"])  # mostly
+COPIES = frozenset(["contiguous", "to", "float", "double", "half", "bfloat16", "int", "long", "bool", "type", "type_as", "cpu", "cuda", "as_tensor", "asarray",
+    "dropout", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d"])  # mostly
 RESHAPES = frozenset(["reshape", "reshape_as", "flatten", "ravel"])  # views, mostly
 NO_WRITES = frozenset({"requires_grad_", "share_memory_", "retain_grad_"})
 CONTAINERS = ("list", "tuple", "dict", "set")

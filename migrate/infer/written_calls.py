@@ -193,7 +193,8 @@ def inplace_layer(w: Walker, made: list[ast.Call]) -> str:
         if row is None:
             continue
         if row.torch == "torch.nn.Sequential":
-            first = next((a for a in c.args if not (isinstance(a, ast.Call) and w.kind(a).ref is not None and getattr(w.kind(a).ref, "torch", "") == "torch.nn.Identity")), None)
+            first = next((a for a in c.args if not (isinstance(a, ast.Call) and w.kind(a).ref is not None and getattr(w.kind(a).ref, "torch",
+                "") == "torch.nn.Identity")), None)
             if isinstance(first, ast.Call) and (how := inplace_layer(w, [first])):
                 return how if len(c.args) == 1 else "written"
         elif says_inplace(w, c, row):

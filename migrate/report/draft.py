@@ -26,7 +26,8 @@ def signature(f):
         return str(inspect.signature(f, eval_str=False))
     except (TypeError, ValueError):
         return ""
-found = {"known": thing is not None, "version": torch.__version__, "doc": (getattr(thing, "__doc__", "") or "").strip(), "method": not own and hasattr(torch.Tensor, last),
+found = {"known": thing is not None, "version": torch.__version__, "doc": (getattr(thing, "__doc__", "") or "").strip(),
+         "method": not own and hasattr(torch.Tensor, last),
          "attribute": thing is not None and not callable(thing)}
 if isinstance(thing, type) and issubclass(thing, torch.nn.Module):
     found |= {"layer": True, "signature": signature(thing.__init__), "call": signature(thing.forward)}

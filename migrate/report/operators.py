@@ -18,10 +18,10 @@ GROUPS = {"torch": "Functions and methods", "functional": "torch.nn.functional",
 HEAD = """<!-- Written by `make docs`; edit the tables instead. -->
 # {title}
 
-One line each. *whole*: every form of the call; *partly*: some forms are refused or differ, as the notes say; *refused*: never converted, with the reason. "Verified" counts the
-samples of PyTorch's own test databases that were converted as source text and agreed with PyTorch, of those tried (the others were refused by name, or raise, as the notes say);
-"-" is an operator that the databases do not have: its cases in the tables verify it. *Raises*: inputs that PyTorch takes and the target does not; never a wrong value. *Open*: values that
-depend on PyTorch's own order of work, or that have another convention at one edge; nothing is asked of them.
+One line each. *whole*: every form of the call; *partly*: some forms are refused or differ, as the notes say; *refused*: never converted, with the reason. "Verified"
+counts the samples of PyTorch's own test databases that were converted as source text and agreed with PyTorch, of those tried (the others were refused by name, or
+raise, as the notes say); "-" is an operator that the databases do not have: its cases in the tables verify it. *Raises*: inputs that PyTorch takes and the target
+does not; never a wrong value. *Open*: values that depend on PyTorch's own order of work, or that have another convention at one edge; nothing is asked of them.
 
 | PyTorch | Flax | Keras | verified (Flax, Keras) | known differences and refusals |
 | --- | --- | --- | --- | --- |

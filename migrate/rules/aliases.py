@@ -198,9 +198,12 @@ def _repair(ctx: Context, node: ast.AST, event: Event, s: Shared, target: ast.ex
         case "view" if s.place == "name" and len(s.steps) == 1 and isinstance(target, ast.Name):
             step = s.steps[0][0]
             assigned = ctx.source.parent(step)
-            if isinstance(step, ast.expr) and views.base(step) is not None and ast.unparse(views.base(step)) == target.id and _stands(ctx, step, node):  # type: ignore[arg-type]
-                if isinstance(assigned, ast.Assign) and [ast.unparse(t) for t in assigned.targets] == [s.path]:
-                    return lambda e: f"{s.path} = {e.piece(step).text}"
+            if not isinstance(step, ast.expr):
+                return None
+            held = views.base(step)
+            stands = held is not None and ast.unparse(held) == target.id and _stands(ctx, step, node)
+            if stands and isinstance(assigned, ast.Assign) and [ast.unparse(t) for t in assigned.targets] == [s.path]:
+                return lambda e: f"{s.path} = {e.piece(step).text}"
     return None
 
 

@@ -306,9 +306,9 @@ def _unknown_callee(ctx: Context, node: ast.Call) -> None:
 def _recursion(ctx: Context, node: ast.Call) -> None:
     """`fill_(part)` in `fill_` itself, which gives back what it writes: nothing takes it here."""
     f = ctx.kind(node.func).ref
-    if isinstance(f, FunctionInfo) and node.args and isinstance(ctx.source.parent(node), ast.Expr) and f.file is ctx.file and any(n is node for n in ast.walk(f.node)):
-        if found := aliases.products(ctx, f.node):
-            ctx.report("MIG303", node, f"{f.name} returns `{', '.join(found)}` here, which nothing takes")
+    itself = isinstance(f, FunctionInfo) and node.args and isinstance(ctx.source.parent(node), ast.Expr) and f.file is ctx.file and any(n is node for n in ast.walk(f.node))
+    if itself and (found := aliases.products(ctx, f.node)):
+        ctx.report("MIG303", node, f"{f.name} returns `{', '.join(found)}` here, which nothing takes")
 
 
 def _unreachable(ctx: Context, root: ast.expr | None) -> bool:
@@ -506,9 +506,8 @@ def _assigns_back(ctx: Context, statement: ast.AST | None, target: ast.Name) -> 
 
 def _target(ctx: Context, base: ast.expr) -> ast.expr | None:
     """What an in-place method writes to; None where it is a temporary value."""
-    if isinstance(base, ast.Call):
-        if isinstance(base.func, ast.Attribute) and functional(ctx, base) is not None:
-            return _target(ctx, base.func.value)
+    if isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute) and functional(ctx, base) is not None:
+        return _target(ctx, base.func.value)
     return base if _root(ctx, base) is not None else None
 
 

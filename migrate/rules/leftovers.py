@@ -165,10 +165,8 @@ def _covered(ctx: Context, node: ast.AST) -> bool:
 
 def _dropped(ctx: Context, call: ast.Call, node: ast.AST) -> bool:
     """Whether the node is in an argument that never reaches the output."""
-    for k in call.keywords:
-        if k.arg in ("device", "layout", "memory_format", "generator") and any(n is node for n in ast.walk(k)):
-            return True
-    return False
+    placing = [k for k in call.keywords if k.arg in ("device", "layout", "memory_format", "generator")]
+    return any(n is node for k in placing for n in ast.walk(k))
 
 
 __all__ = ["Row", "refuse", "visit_call", "visit_value"]

@@ -289,10 +289,10 @@ def _super_init(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
         ctx.removed.update(ast.walk(k))
     if plain and explicit and ctx.target.keeps_super_init:
         ctx.edit(node, lambda e: e.original(node), RULE, why="torch.nn.Module")
-    if plain and not ctx.target.keeps_super_init and isinstance(statement, ast.Expr) and not node.keywords and len(node.args) <= int(explicit):
-        if len(owner.bases) == 1 and not _cooperative(ctx, owner) or explicit:
-            remove_statement(ctx, statement, RULE)
-            return
+    bare = isinstance(statement, ast.Expr) and not node.keywords and len(node.args) <= int(explicit)
+    if plain and bare and not ctx.target.keeps_super_init and (len(owner.bases) == 1 and not _cooperative(ctx, owner) or explicit):
+        remove_statement(ctx, statement, RULE)
+        return
     if not ctx.target.threads_rngs:
         if drop:
             ctx.edit(node, lambda e: calling.inplace(ctx, e, node, drop=drop), RULE)

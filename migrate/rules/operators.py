@@ -71,7 +71,7 @@ def is_tensor_method(ctx: Context, func: ast.Attribute, receiver: Kind, call: as
         return True
     if name in PYTHON_METHODS:
         return call is not None and not _may_be_python(ctx, name, call)
-    return not receiver.tag == "module"
+    return receiver.tag != "module"
 
 
 def _may_be_python(ctx: Context, name: str, call: ast.Call) -> bool:

@@ -316,7 +316,7 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
     if through_data and isinstance(variable, ast.Name) and ctx.kind(variable).variable:
         ctx.edit(node, lambda e: fill(ctx, ctx.target.write, v=e.piece(variable), x=e.piece(node.value)), RULE, why="variable")
         return
-    if not isinstance(variable, ast.Attribute) or not ctx.kind(variable.value).tag == "module":
+    if not isinstance(variable, ast.Attribute) or ctx.kind(variable.value).tag != "module":
         return
     if not through_data and _own_again(ctx, variable, node.value):
         ctx.edit(node, lambda e: write(ctx, e, variable, e.piece(node.value), ctx.target.rebind), RULE, why="variable")

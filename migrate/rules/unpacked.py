@@ -36,7 +36,7 @@ def visit_starred(ctx: Context, node: ast.Call) -> None:
         if isinstance(root, ast.Call) and rest and [a.id if isinstance(a, ast.Name) else "" for a in root.args[-len(rest) :]] == rest:
             bound.arguments[rest[0]] = star.value
             text = ast.unparse(ast.Call(root.func, [*root.args[: -len(rest)], ast.Name(rest[0])], root.keywords))
-            ctx.edit(node, lambda e: _Star(text, variant, bound, ctx.name, ctx.kind, rest=rest[0]).fill(e), RULE, why=row.torch)
+            ctx.edit(node, _Star(text, variant, bound, ctx.name, ctx.kind, rest=rest[0]).fill, RULE, why=row.torch)
             return
 
 
@@ -96,9 +96,10 @@ def _settled(c: Condition, bound: Bound) -> bool:
 def _text(ctx: Context, e: Emitter, node: ast.Call, bound: Bound, variant: Variant, gone: list[ast.keyword]) -> Piece:
     drop = [*gone, *(k for k in node.keywords if k.arg is None and only_placement(ctx, k.value))]
     root, names = variant.template, [p.name for p in bound.row.parameters]
-    if isinstance(root, ast.Call) and isinstance(root.func, ast.Name) and all(isinstance(a, ast.Name) and a.id == n for a, n in zip(root.args, names, strict=False)):
-        if all(isinstance(k.value, ast.Name) and k.value.id == k.arg for k in root.keywords):
-            return calling.inplace(ctx, e, node, func=ctx.name(root.func.id), drop=drop)
+    if isinstance(root, ast.Call) and isinstance(root.func, ast.Name) and all(isinstance(a, ast.Name) and a.id == n for a, n in zip(root.args, names, strict=False)) and all(
+        isinstance(k.value, ast.Name) and k.value.id == k.arg for k in root.keywords
+    ):
+        return calling.inplace(ctx, e, node, func=ctx.name(root.func.id), drop=drop)
     kept = holes(variant.to, {p.name: p for p in bound.row.parameters})
     parameters = ", ".join(p.name if p.default is None else f"{p.name}={p.default}" for p in bound.row.parameters if p.name in kept)
     empty = Bound(bound.row, {p.name: ast.Name(p.name, ast.Load()) for p in bound.row.parameters if p.name in kept})

@@ -17,7 +17,8 @@ def own_names(statement: ast.AST) -> set[ast.Name]:
             body = node.body if isinstance(node.body, list) else [node.body]
             inner = (bound | _parameters(node.args) | _assigned(body)) - _declared(node)
             stack += [(s, inner) for s in body]
-            stack += [(c, bound) for c in (node.args, *getattr(node, "decorator_list", ()), getattr(node, "returns", None), *getattr(node, "type_params", ())) if c is not None]
+            stack += [(c, bound) for c in (node.args, *getattr(node, "decorator_list", ()), getattr(node, "returns", None),
+                *getattr(node, "type_params", ())) if c is not None]
         elif isinstance(node, COMPREHENSIONS):
             inner = bound | {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
             first = node.generators[0].iter

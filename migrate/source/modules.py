@@ -20,7 +20,8 @@ GRADIENT = "torch.autograd.Function"
 CONTAINERS = frozenset({MODULE, "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList", "torch.nn.ParameterDict"})
 MODULE_BASES = {"torch.jit.ScriptModule": MODULE, "pytorch_lightning.LightningModule": MODULE, "lightning.LightningModule": MODULE,
                 "lightning.pytorch.LightningModule": MODULE, "lightning.pytorch.core.module.LightningModule": MODULE,
-                "lightning.pytorch.core.LightningModule": MODULE, "pytorch_lightning.core.LightningModule": MODULE, "pytorch_lightning.core.module.LightningModule": MODULE, "torch.nn._Loss": MODULE, "torch.nn._WeightedLoss": MODULE}
+                "lightning.pytorch.core.LightningModule": MODULE, "pytorch_lightning.core.LightningModule": MODULE,
+                "pytorch_lightning.core.module.LightningModule": MODULE, "torch.nn._Loss": MODULE, "torch.nn._WeightedLoss": MODULE}
 
 
 @dataclass(eq=False)
@@ -424,8 +425,7 @@ def _attributes(owner: ClassInfo, method: FunctionInfo) -> None:
             if isinstance(parent, ast.Assign) and node in parent.targets or isinstance(parent, ast.AnnAssign):
                 value = parent.value
             elif isinstance(parent, ast.Tuple) and isinstance(up := parents[parent], ast.Assign) and isinstance(up.value, ast.Tuple):
-                if len(up.value.elts) == len(parent.elts):
-                    value = up.value.elts[parent.elts.index(node)]
+                value = up.value.elts[parent.elts.index(node)] if len(up.value.elts) == len(parent.elts) else None
             owner.attributes.setdefault(node.attr, []).append(Assignment(method, node, value, owner.file.source.statement(node)))
 
 
@@ -438,7 +438,8 @@ def _wrappers(nodes: list[ast.AST], self_name: str) -> set[str]:
     for node in nodes:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) and isinstance(body := node.value.body, ast.Call):
             f = body.func
-            if isinstance(f, ast.Attribute) and f.attr in REGISTERS and isinstance(f.value, ast.Name) and f.value.id == self_name and body.args and isinstance(body.args[0], ast.Name):
+            if isinstance(f, ast.Attribute) and f.attr in REGISTERS and isinstance(f.value,
+                ast.Name) and f.value.id == self_name and body.args and isinstance(body.args[0], ast.Name):
                 found.update(t.id for t in node.targets if isinstance(t, ast.Name))
     return found
 

@@ -498,7 +498,8 @@ def _touches(s: ast.stmt) -> Iterator[str]:
 def _reflected(nodes: list[ast.AST]) -> set[str]:
     """Names that a statement, given by its nodes, looks up in whatever module `sys.modules[...]` gives it: `module.default_config`."""
     held = {
-        t.id for n in nodes if isinstance(n, ast.Assign) and isinstance(n.value, ast.Subscript) and isinstance(n.value.value, ast.Attribute) and n.value.value.attr == "modules"
+        t.id for n in nodes if isinstance(n, ast.Assign) and isinstance(n.value, ast.Subscript) and isinstance(n.value.value,
+        ast.Attribute) and n.value.value.attr == "modules"
         and isinstance(n.value.value.value, ast.Name) and n.value.value.value.id == "sys" for t in n.targets if isinstance(t, ast.Name)
     }
     found = {n.attr for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id in held} if held else set()

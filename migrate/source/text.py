@@ -187,7 +187,8 @@ def read(text: str | bytes, filename: str) -> Source:
     return Source(filename, text, tree, newline, encoding)
 
 
-PLAIN = frozenset({"ctx", "id", "attr", "arg", "name", "asname", "module", "level", "type_comment", "kind", "conversion", "is_async", "simple", "rest", "kwd_attrs", "tag"})  # never nodes
+PLAIN = frozenset({"ctx", "id", "attr", "arg", "name", "asname", "module", "level", "type_comment", "kind", "conversion", "is_async", "simple", "rest",
+    "kwd_attrs", "tag"})  # never nodes
 _fields: dict[type, tuple[str, ...]] = {}
 
 
