@@ -69,6 +69,7 @@ BODIES = {
     "on by a value": "with torch.set_grad_enabled(self.flag < 1):\n    s = y.exp()\nreturn y * s",
     "one of two contexts": "with torch.no_grad() if self.flag < 1 else contextlib.nullcontext():\n    s = y.exp()\nreturn y * s",
     "in training only": "with torch.set_grad_enabled(self.training):\n    s = y.exp()\nreturn y * s",
+    "a list in an attribute": "with torch.no_grad():\n    self.taps = [y.exp(), y.sin()]\nreturn y * self.taps[0] + self.taps[1]",
     "another name": "with torch.no_grad():\n    s = y\n    t = s.exp()\nreturn s * t",
     "a name of what is made there": "with torch.no_grad():\n    s = y.exp()\n    t = s\nreturn y * t",
     "what is given": "return y * self.kept(y)",

@@ -147,8 +147,8 @@ def _hold(ctx: Context, region: Region, node: ast.expr | None) -> None:
     """Wraps a value, however it is rewritten."""
     if isinstance(node, ast.Starred):
         node = node.value
-    form = _form(ctx.kind(node))
-    if node is None or not form or node in ctx.removed or node in ctx.left or isinstance(node, ast.Constant) or _is_other(ctx, region, node):
+    form = "" if node is None or _has_none(ctx, node) else _form(ctx.kind(node))
+    if node is None or not form or node in ctx.removed or node in ctx.left or _is_other(ctx, region, node):
         return
     edit = ctx.plan.nodes.get(node)
     if edit is not None and edit.rule == RULE:
@@ -159,6 +159,19 @@ def _hold(ctx: Context, region: Region, node: ast.expr | None) -> None:
         return Piece(f"{_constant(ctx, form)}({Piece.of(inner(e)).at(LAMBDA)})")
 
     ctx.plan.nodes[node] = NodeEdit(node, build, why="no_grad", rule=RULE)
+
+
+def _has_none(ctx: Context, value: ast.expr) -> bool:
+    """Whether a value surely has no gradient: it is new, empty or a number."""
+    match value:
+        case ast.Constant() | ast.Dict(keys=[]) | ast.List(elts=[]) | ast.Tuple(elts=[]):
+            return True
+        case ast.Call(func=ast.Attribute(attr="item" | "tolist" | "numpy")):
+            return True
+        case ast.Call(func=func):
+            name = ctx.dotted(func)
+            return name.startswith("torch.") and name.rpartition(".")[2] in FRESH
+    return False
 
 
 def _is_other(ctx: Context, region: Region, value: ast.expr) -> bool:

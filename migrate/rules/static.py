@@ -45,7 +45,7 @@ def _wrap(ctx: Context, node: ast.stmt, target: ast.Attribute, value: ast.expr) 
     kind = ctx.kind(value)
     if _holds_data(kind) or kind.items == () and kind.tag in ("list", "dict") and (_stated(ctx, node) or _filled(ctx, owner, target.attr)) or (kind.tag in STATIC or kind.optional and isinstance(value, ast.Name)) and _data_elsewhere(ctx, owner, target, kind.tag == "none", _closes(ctx, value)):
         if not ctx.owned(value) or kind.tag != "dict":
-            _told(ctx, value)
+            ctx.shared.setdefault("stored", []).append(value)
     elif _only_later(ctx, owner, target, kind):
         ctx.shared.setdefault("stored", []).append(value)
 
