@@ -121,6 +121,13 @@ def test_functions_that_share_much_are_walked_in_little_time():
     assert found.code == parser(20) and time.process_time() - start < 20, "with each way told apart it takes hours"
 
 
+def test_names_that_are_made_of_each_other_are_followed_in_little_time():
+    steps = "".join(f"    {n} = torch.roll(a, {i}) + b * torch.relu(c)\n" for i in range(8) for n in "abc")
+    start = time.process_time()
+    migrate.convert_source(f"import torch\n\n\ndef f(n: int):\n    a = b = c = torch.zeros(n)\n{steps}    return a.sum().item() + b\n")
+    assert time.process_time() - start < 20, "with each way told apart it takes hours"
+
+
 def test_kinds_of_structures_within_structures_stay_small():
     def nested():
         kind = Kind("dict", item=TENSOR)

@@ -14,8 +14,9 @@ ASKED = frozenset(["size", "dim", "ndimension", "numel", "get_device"])
 PLAIN = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Tuple, ast.List, ast.Slice, ast.Starred, ast.Subscript, ast.keyword)
 
 
-def traced(ctx: Context, node: ast.AST, doubt: bool, seen: frozenset[ast.AST] = frozenset()) -> bool:
+def traced(ctx: Context, node: ast.AST, doubt: bool, seen: set[ast.AST] | None = None) -> bool:
     """Whether a value comes from a tensor that a function is given, a parameter or a buffer, or is drawn. `doubt` is the answer where the code does not tell."""
+    seen = set() if seen is None else seen
     match node:
         case ast.Constant():
             return False
@@ -32,13 +33,18 @@ def traced(ctx: Context, node: ast.AST, doubt: bool, seen: frozenset[ast.AST] = 
     return doubt
 
 
-def _name(ctx: Context, node: ast.Name, doubt: bool, seen: frozenset[ast.AST]) -> bool:
+def _name(ctx: Context, node: ast.Name, doubt: bool, seen: set[ast.AST]) -> bool:
     bound = ctx.file.names.lookup(node)
     if not bound:
         return doubt and not ctx.dotted(node).startswith("builtins.")
     if ctx.kind(node).tag in ("list", "dict", "set", "object") or node.id in _written(ctx, node):
         return doubt
-    return any(_bound(ctx, b, doubt, seen | {b.node}) for b in bound if b.node not in seen)
+    for b in bound:
+        if b.node not in seen:
+            seen.add(b.node)  # for good: what was asked on one way and found untraced need not be asked on another
+            if _bound(ctx, b, doubt, seen):
+                return True
+    return False
 
 
 def _written(ctx: Context, node: ast.Name) -> frozenset[str]:
@@ -52,7 +58,7 @@ def _written(ctx: Context, node: ast.Name) -> frozenset[str]:
     return held[f] if f is not None else frozenset()
 
 
-def _bound(ctx: Context, b: Binding, doubt: bool, seen: frozenset[ast.AST]) -> bool:
+def _bound(ctx: Context, b: Binding, doubt: bool, seen: set[ast.AST]) -> bool:
     if b.kind in ("import", "function", "class"):
         return False
     if b.kind == "parameter":
@@ -74,7 +80,7 @@ def _given(kind: Kind, doubt: bool) -> bool:
     return kind.sure or doubt if kind.is_tensor else doubt and kind.tag not in STATIC
 
 
-def _attribute(ctx: Context, node: ast.Attribute, doubt: bool, seen: frozenset[ast.AST]) -> bool:
+def _attribute(ctx: Context, node: ast.Attribute, doubt: bool, seen: set[ast.AST]) -> bool:
     kind = ctx.kind(node)
     if kind.tag in STATIC or ctx.dotted(node):
         return False
@@ -83,7 +89,7 @@ def _attribute(ctx: Context, node: ast.Attribute, doubt: bool, seen: frozenset[a
     return doubt if ctx.is_self(node.value) else traced(ctx, node.value, doubt, seen)
 
 
-def _call(ctx: Context, node: ast.Call, doubt: bool, seen: frozenset[ast.AST]) -> bool:
+def _call(ctx: Context, node: ast.Call, doubt: bool, seen: set[ast.AST]) -> bool:
     found, name = ctx.resolve(node.func), ctx.dotted(node.func)
     if name == "builtins.len" or isinstance(node.func, ast.Attribute) and node.func.attr in ASKED:
         return False
