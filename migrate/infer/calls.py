@@ -168,7 +168,7 @@ def _of_dtype(row: Row, result: Kind, args: list[Kind], keywords: dict[str | Non
         return result.but(dtype=told.dtype, narrow=told.narrow)
     if told is None and keywords["dtype"].tag == "none":
         return result
-    return result.but(dtype="" if row.returns == "same" else result.dtype, narrow=False)  # of a dtype that is not known
+    return result.but(dtype="" if row.returns in ("same", "tensor added up") else result.dtype, narrow=False)  # of a dtype that is not known
 
 
 def _given(row: Row, name: str, args: list[Kind], keywords: dict[str | None, Kind]) -> Kind:

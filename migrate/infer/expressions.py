@@ -351,6 +351,8 @@ def _returns(row: Row, stated: str, first: Kind) -> Kind:
     name = stated or row.returns
     if name == "same":
         return first.but(variable="", optional=False) if first.is_tensor else TENSOR
+    if name == "tensor added up" and first.is_tensor:
+        return TENSOR.but(dtype="int" if first.dtype in ("int", "bool") else first.dtype, narrow=first.narrow and first.dtype == "float", sure=first.sure)
     if name == "module" and first.tag == "module":  # such as weight_norm(layer)
         return first
     return NAMED.get(name, TENSOR if name.startswith("tensor") else UNKNOWN)

@@ -129,6 +129,8 @@ def read(ctx: Context, e: Emitter, node: ast.expr) -> Piece:
 def updated(ctx: Context, e: Emitter, target: ast.Subscript, value: Piece, how: str) -> Piece:
     """The whole tensor with an element changed."""
     base, index = read(ctx, e, target.value), ctx.kind(target.slice)
+    if ctx.kind(target.value).narrow and (given := _given_to(ctx, target)) is not None and ctx.kind(given).is_tensor and widths.may_widen(ctx, target.value, [given]):
+        value = widths.kept(value, base.at(ATOM))  # JAX warns where it would have to cast
     if index.dtype == "bool" and index.is_tensor and how == "set":
         mask = e.piece(target.slice)
         if _covers(ctx, target):
@@ -140,6 +142,12 @@ def updated(ctx: Context, e: Emitter, target: ast.Subscript, value: Piece, how: 
         first, rest = selecting.halves(ctx, e, target)
         return Piece(f"{base.at(17)}.at[{first}].set({base.at(17)}[{first}].at[{rest}].{how}({value.at(LAMBDA)}))")
     return Piece(f"{base.at(17)}.at[{views.index(e, target)}].{how}({value.at(LAMBDA)})")
+
+
+def _given_to(ctx: Context, target: ast.Subscript) -> ast.expr | None:
+    """What a statement writes to an element."""
+    up = ctx.source.parent(target)
+    return up.value if isinstance(up, ast.AugAssign) or isinstance(up, ast.Assign) and len(up.targets) == 1 and up.targets[0] is target else None
 
 
 def _may_be_list(ctx: Context, target: ast.Subscript) -> bool:

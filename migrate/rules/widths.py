@@ -2,7 +2,7 @@
 
 Converted: `h += x`, `h.mul_(x)` for `h = x.half()`; `h * self.scale` for a parameter `scale` of one number without axes.
 Unchanged: Python numbers and tensors of the same bits, which widen in neither; what the code does not tell the bits of.
-Reported: an expression of 16 bits that has no name, beside a tensor without axes.
+Reported: an expression of 16 bits that has no name, beside a tensor without axes; a function of both, `torch.mul(h, scale)`.
 """
 import ast
 from collections.abc import Sequence
@@ -22,6 +22,10 @@ ONE_BY_ONE = frozenset(
     ["abs", "exp", "log", "sqrt", "rsqrt", "sigmoid", "tanh", "square", "reciprocal", "neg", "float", "double", "long", "int", "detach", "clone", "to", "type", "type_as", "clamp", "relu"]
 )
 MAKERS = frozenset(["torch.tensor", "torch.scalar_tensor", "torch.as_tensor", "torch.Tensor.new_tensor"])
+OF_BOTH = frozenset(
+    f"torch.{n}" for n in ("mul", "add", "sub", "rsub", "div", "pow", "where", "maximum", "minimum", "clamp", "fmod", "remainder", "floor_divide", "atan2", "hypot", "lerp", "addcmul", "addcdiv")
+)
+WIDENS = "a tensor without axes does not widen one of 8 or 16 bits in PyTorch, and does here: give it that dtype"
 OPERATORS = {ast.Add: ("+", ADD), ast.Sub: ("-", ADD), ast.Mult: ("*", MULTIPLY), ast.Div: ("/", MULTIPLY), ast.Pow: ("**", POWER)}
 
 
@@ -53,8 +57,27 @@ def visit(ctx: Context, node: ast.BinOp) -> None:
         if isinstance(own, (ast.Name, ast.Attribute)):
             ctx.edit(node, lambda e, own=own, other=other, turned=turned: _computed(e, node, own, other, turned), RULE, why="a tensor without axes")  # type: ignore[misc]
         else:
-            ctx.report("MIG201", node, "a tensor without axes does not widen one of 8 or 16 bits in PyTorch, and does here: give it that dtype")
+            ctx.report("MIG201", node, WIDENS)
         return
+
+
+def visit_call(ctx: Context, node: ast.Call) -> None:
+    """`torch.mul(h, scale)`, `h.clamp(min=scale)`."""
+    if not any(f.narrow for f in map(ctx.kind, _given(node))):
+        return
+    found = ctx.resolve(node.func)
+    row = found if isinstance(found, Row) else ctx.unit.table.by_method.get(node.func.attr) if isinstance(node.func, ast.Attribute) and ctx.kind(node.func.value).is_tensor else None
+    if row is None or row.torch not in OF_BOTH:
+        return
+    own = [a for a in _given(node) if ctx.kind(a).is_tensor and ctx.kind(a).narrow and not is_scalar(ctx, a)]
+    others = [a for a in _given(node) if not ctx.kind(a).narrow and is_scalar(ctx, a) and not _is_weak(ctx, a)]
+    if own and any(not any(_fits(ctx.kind(o), ctx.kind(a)) for o in own) and not (ctx.kind(own[0]).dtype == "int" and ctx.kind(a).dtype != "int") for a in others):
+        ctx.report("MIG201", node, WIDENS)
+
+
+def _given(node: ast.Call) -> list[ast.expr]:
+    receiver = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+    return [*receiver, *node.args, *(k.value for k in node.keywords)]
 
 
 def _computed(e: Emitter, node: ast.BinOp, own: ast.expr, other: ast.expr, turned: bool) -> Piece:
@@ -108,7 +131,7 @@ def _call(ctx: Context, node: ast.Call) -> bool:
     found = ctx.resolve(node.func)
     row = found if isinstance(found, Row) else None
     given: list[ast.expr] = list(node.args)
-    if row is None and isinstance(node.func, ast.Attribute) and ctx.kind(node.func.value).is_tensor:
+    if row is None and isinstance(node.func, ast.Attribute) and (ctx.kind(node.func.value).is_tensor or ctx.kind(node.func.value).is_unknown):
         if node.func.attr in ONE_BY_ONE:
             return is_scalar(ctx, node.func.value)
         row, given = ctx.unit.table.by_method.get(node.func.attr), [node.func.value, *node.args]
@@ -132,6 +155,9 @@ EXAMPLES = (
     Example("def f(x: torch.Tensor):\n    h, a = x.half(), torch.tensor(2.5)\n    return h * -a, h / (a + 1)\n", jax="    return h * -a, h / (a + 1)\n", why="Python's numbers"),
     Example("def f(i: torch.Tensor):\n    n = torch.zeros(3, dtype=torch.int16)\n    n += i.long()\n    return n + i.sum().long()\n", jax="    n = (n + i.astype(jnp.int32)).astype(n.dtype)\n    return (n + jnp.sum(i).astype(jnp.int32)).astype(n.dtype)\n"),
     Example("def f(x: torch.Tensor):\n    h = x.half()\n    y = h + h.float().mean()\n    return h * 2.5 + h.abs() * h, y\n", jax="    y = (h + jnp.mean(h.astype(jnp.float32))).astype(h.dtype)\n    return h * 2.5 + absolute(h) * h, y\n"),
+    Example("def f(x: torch.Tensor):\n    h = x.half()\n    return torch.mul(h, x.sum())\n", jax="    return h * jnp.sum(x)\n", reported="MIG201"),
+    Example("def f(x: torch.Tensor):\n    h = x.half()\n    return h.clamp(min=x.sum())\n", jax="    return clamp(h, min=jnp.sum(x))\n", reported="MIG201"),
+    Example("def f(x, y: torch.Tensor):\n    h = y.half()\n    return h * x.mean(), torch.mul(h, y), torch.mul(h, 2.5)\n", jax="    return (h * jnp.mean(x)).astype(h.dtype), h * y, h * 2.5\n"),
     Example("def f(h, x):\n    h += x\n    return h\n", why="how many bits h has is not known"),
     Example("def f(h, scale: float):\n    h *= scale\n    return h * scale\n", why="numbers do not widen"),
 )

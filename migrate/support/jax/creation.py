@@ -37,3 +37,10 @@ def arrays(held):
     if isinstance(held, dict):
         return {key: arrays(value) for key, value in held.items()}
     return type(held)(map(arrays, held)) if type(held) in (list, tuple) else held
+
+
+def can_cast(from_, to):
+    """Whether PyTorch casts a dtype to another on its own: within truth values, integers, floats or complex numbers, or to later ones of these."""
+    kinds = (jnp.bool_, jnp.integer, jnp.floating, jnp.complexfloating)
+    first, second = (next(i for i, kind in enumerate(kinds) if jnp.issubdtype(d, kind)) for d in (from_, to))
+    return first <= second
