@@ -91,7 +91,7 @@ class Row:
     call: str = ""
     cases: tuple[Mapping[str, Any], ...] = ()
     file: str = ""
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)  # of a layer's native class for Flax: option of PyTorch's -> its name there
     value: str = ""  # an expression: the operator where it is no call, `isinstance(x, torch.Tensor)`
     makers: tuple[str, ...] = ()  # methods of a layer's class that make one as the class itself does
     imports: tuple[str, ...] = ()  # of a user's row: statements that the output needs

@@ -167,3 +167,24 @@ def test_names_in_settings_that_a_package_searches(tmp_path: Path) -> None:
     migrate.convert_path(tmp_path / "src" / "main.py", tmp_path / "out")
     assert {p.name for p in (tmp_path / "out" / "lib" / "cfg").iterdir()} == {"small.yaml"}
     assert 'LAYERS = {"Upsample": Upsample}' in (tmp_path / "out" / "lib" / "net.py").read_text()
+
+
+KERNELS = "from torch import nn\ntry:\n    from {first} import Norm as LayerNorm\nexcept ImportError:\n    from {second} import LayerNorm\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.norm = LayerNorm(4)\n"
+
+
+def test_imports_that_stand_in_for_one_another(tmp_path: Path) -> None:
+    """An extension of PyTorch's is tried first; what is known comes before it, and nothing before what is local."""
+    (tmp_path / "fast.py").write_text("from torch import nn\n\n\nclass Norm(nn.Module):\n    def forward(self, x):\n        return x * 2\n")
+    for first, second, made in (
+        ("some_kernels.norms", "torch.nn", "nnx.LayerNorm(4,"), ("fast", "torch.nn", "LayerNorm(rngs=rngs)"), ("torch.nn", "some_kernels.norms", "nnx.LayerNorm(4,"),
+    ):
+        text = KERNELS.format(first=first, second=second).replace("Norm as LayerNorm", "LayerNorm" if first == "torch.nn" else "Norm as LayerNorm")
+        (tmp_path / "net.py").write_text(text.replace("LayerNorm(4)", "LayerNorm()") if first == "fast" else text)
+        found = migrate.convert_path(tmp_path / "net.py", tmp_path / "out")
+        assert made in found.files[tmp_path / "net.py"].code, first
+
+
+def test_options_of_functions_are_refused() -> None:
+    """An activation is a function here and keeps no options."""
+    found = migrate.convert_source("from torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.act = nn.ELU(0.5)\n\n    def forward(self, x):\n        return self.act(x) * self.act.alpha\n", target="flax")
+    assert [d.line for d in found.diagnostics if d.code == "MIG301"] == [10]

@@ -53,6 +53,7 @@ class Inference:
         self.grown: dict[tuple[ClassInfo, str], Kind] = {}  # containers on attributes, with what was appended
         self.stored: dict[tuple[FileInfo | ClassInfo, str], Kind] = {}  # what functions put into containers of a module or a class
         self._method_names: set[str] | None = None
+        self._kept: set[ast.arg] | None = None
         self.return_sites: dict[FunctionInfo, dict[ast.Return, Kind]] = {}
 
     def run(self) -> None:
@@ -105,7 +106,8 @@ class Inference:
         if kind.is_unknown and not kind.optional:
             self._seen_args[arg] = UNKNOWN
             return
-        kind = kind.but(variable="") if kind.variable else kind  # variables are read where they are passed
+        if kind.variable and not (kind.variable == "param" and self.keeps(arg)):
+            kind = kind.but(variable="")  # variables are read where they are passed
         old = self._seen_args.get(arg)
         self._seen_args[arg] = kind if old is None else join(old, kind)
 
@@ -200,17 +202,28 @@ class Inference:
             self._yields[function] = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in walk(function))
         return self._yields[function]
 
-    def callee_takes(self, file: FileInfo, call: ast.Call, use: ast.AST) -> Kind:
-        """What the parameter of a local callee, to which a call passes a value, is known to be."""
+    def keeps(self, arg: ast.arg) -> bool:
+        """Whether a constructor of a module makes the parameter an attribute as it is: a torch.nn.Parameter that comes in so is one of that module too."""
+        if self._kept is None:
+            inits = [i for f in self.unit.files.values() for c in f.classes if c.is_module and (i := c.methods.get("__init__")) is not None]
+            self._kept = {a for i in inits for a in kept_arguments(i)}
+        return arg in self._kept
+
+    def argument(self, file: FileInfo, call: ast.Call, use: ast.AST) -> ast.arg | None:
+        """The parameter of a local callee to which a call passes a value."""
         found = self.unit.resolve(file, call.func) if isinstance(call.func, (ast.Name, ast.Attribute)) else None
         target = found.method("__init__") if isinstance(found, ClassInfo) else found
         if not isinstance(target, FunctionInfo):
-            return UNKNOWN
+            return None
         if use in call.args:
             at = call.args.index(use)
-            if at < len(target.parameters) and not any(isinstance(a, ast.Starred) for a in call.args[:at]):
-                return self.kinds.get(target.parameters[at], UNKNOWN)
-        return UNKNOWN
+            return target.parameters[at] if at < len(target.parameters) and not any(isinstance(a, ast.Starred) for a in call.args[:at]) else None
+        name = next((k.arg for k in call.keywords if k.value is use), None)
+        return next((p for p in [*target.parameters, *target.node.args.kwonlyargs] if p.arg == name), None)
+
+    def callee_takes(self, file: FileInfo, call: ast.Call, use: ast.AST) -> Kind:
+        """What the parameter of a local callee, to which a call passes a value, is known to be."""
+        return self.kinds.get(self.argument(file, call, use), UNKNOWN)
 
     def takes_tensor(self, file: FileInfo, call: ast.Call, use: ast.AST) -> bool:
         """Whether an operator of PyTorch is given a value as its first tensor, or as another that must be one."""
@@ -224,6 +237,16 @@ class Inference:
     def _is_forward(self, function: FunctionInfo) -> bool:
         owner = function.owner
         return owner is not None and (function.name == "forward" and owner.forwards or function.name in ("forward", "backward") and owner.is_gradient)
+
+
+def kept_arguments(init: FunctionInfo) -> list[ast.arg]:
+    """The parameters of a constructor that become attributes as they are, and that nothing binds anew."""
+    bound = {n.id for n in walk(init.node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    stored = {
+        n.value.id for n in walk(init.node) if isinstance(n, ast.Assign) and isinstance(n.value, ast.Name)
+        for t in n.targets if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name) and t.value.id == init.self_name
+    }
+    return [p for p in [*init.parameters, *init.node.args.kwonlyargs] if p.arg in stored - bound]
 
 
 def _registered(kind: Kind, registered: list[Kind]) -> Kind:

@@ -138,7 +138,11 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
     native = _native_state(ctx, node)
     if native is None and not refs(ctx.kind(node.value)) and node.attr in ("weight", "bias") and f"{node.attr}_of" in ctx.support:
         native = AMBIGUOUS
-    bare = _stays_variable(ctx, node, kind, native is not None and native[1] is not None and node.attr != "bias")
+    turned = native is not None and native[1] is not None and node.attr != "bias"
+    if turned and _is_kept(ctx, node, kind):
+        ctx.refuse("MIG304", node, "two modules share this weight, and the layer keeps it in another layout than the module that it is given to")
+        return
+    bare = _stays_variable(ctx, node, kind, turned)
     if native is None and bare:
         return
     if native is not None and native[1] == MIXED and not bare or native == AMBIGUOUS:
@@ -250,8 +254,12 @@ def _stays_variable(ctx: Context, node: ast.Attribute, kind: Kind, turned: bool)
             return any(isinstance(t, ast.Attribute) and t.attr in ("weight", "bias") for t in parent.targets) or all(
                 isinstance(t, ast.Attribute) and ctx.kind(t.value).tag == "module" for t in parent.targets
             )
+        case ast.keyword() if not turned and _is_kept(ctx, node, kind):
+            return True
         case ast.Call() if node in parent.args:
             name = ctx.dotted(parent.func)
+            if not turned and _is_kept(ctx, node, kind):
+                return True
             if _comes_back(ctx, parent, node) or name.partition(".")[0] in ("einops", "numpy"):
                 return False  # these take arrays only
             if name.startswith("torch.nn.init.") or name in PARAMETERS or name in ("builtins.isinstance", "builtins.id", "builtins.hasattr"):
@@ -267,6 +275,16 @@ def _stays_variable(ctx: Context, node: ast.Attribute, kind: Kind, turned: bool)
         case ast.BinOp() if ctx.target.read == "v[...]" and not kind.optional and not turned:
             return isinstance(parent.op, (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)) and not ctx.kind(parent.left if parent.right is node else parent.right).variable
     return kind.optional and not turned
+
+
+def _is_kept(ctx: Context, node: ast.AST, kind: Kind) -> bool:
+    """Whether a parameter of the model is handed to the constructor of a module that makes it a parameter of its own: both go on sharing it."""
+    up = ctx.source.parent(node)
+    call = ctx.source.parent(up) if isinstance(up, ast.keyword) else up
+    if kind.variable != "param" or not isinstance(call, ast.Call):
+        return False
+    arg = ctx.inf.argument(ctx.file, call, node)
+    return arg is not None and ctx.inf.keeps(arg)
 
 
 def _comes_back(ctx: Context, call: ast.Call, node: ast.AST) -> bool:
@@ -460,7 +478,14 @@ def write(ctx: Context, e: Emitter, variable: ast.Attribute, value: Piece, templ
 
 
 HEAD = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3))\n        self.register_buffer('b', torch.ones(3))\n        self.a = nn.Linear(3, 4)\n\n    def forward(self, x):\n"
+SHARING = (
+    "class Head(nn.Module):\n    def __init__(self, n, weight):\n        super().__init__()\n        self.weight = weight\n        self.n = n\n\n    def forward(self, x):\n"
+    "        return F.linear(x, self.weight)\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.table = nn.Embedding(5, 3)\n        self.w = nn.Parameter(torch.zeros(5, 3))\n"
+)
 EXAMPLES = (
+    Example(f"{SHARING}        self.head = Head(5, weight=self.table.weight)\n", "        self.head = Head(5, weight=self.table.embedding, rngs=rngs)\n", "        self.head = Head(5, weight=self.table.weight)\n", why="two modules go on sharing a parameter"),
+    Example(f"{SHARING}        self.head = Head(5, self.w)\n", "        return x @ self.weight[...].T\n", "        return x @ self.weight.value.T\n", why="it is a parameter of the module that it is given to"),
+    Example(f"{SHARING}        self.head = Head(5, self.w.exp())\n", "        self.head = Head(5, jnp.exp(self.w[...]), rngs=rngs)\n", "        self.head = Head(5, jnp.exp(self.w.value))\n", why="what is made of one is none"),
     Example(
         "class Net(nn.Module):\n    def __init__(self, norm_layer=nn.BatchNorm2d):\n        super().__init__()\n        self.norm = norm_layer(3)\n        for m in self.modules():\n            if isinstance(m, norm_layer):\n                m.weight.data.fill_(1)\n                m.bias.data.zero_()\n",
         "                set_torch_weight(m, jnp.full_like(torch_weight(m), 1))\n                bias_of(m)[...] = jnp.zeros_like(bias_of(m))\n", "                m.weight.assign(jnp.full_like(m.weight.value, 1))\n", why="of a class that is given",
