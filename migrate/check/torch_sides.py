@@ -160,9 +160,9 @@ class Kept:
         for i, (place, key, tensor) in enumerate(self.entries):
             if place.get(key) is not tensor:
                 place[key] = tensor
-            if tensor._version != self.versions[i] or not isinstance(tensor, torch.nn.Parameter):
-                if self.turns is None or self.turns.is_wide(tensor) or not tensor.is_floating_point():
-                    self.fill(tensor, i)
+            written = tensor._version != self.versions[i] or not isinstance(tensor, torch.nn.Parameter)
+            if written and (self.turns is None or self.turns.is_wide(tensor) or not tensor.is_floating_point()):
+                self.fill(tensor, i)
         self.versions = [tensor._version for _, _, tensor in self.entries]
 
     def value(self, i: int) -> Any:
