@@ -223,7 +223,8 @@ class Inference:
 
     def callee_takes(self, file: FileInfo, call: ast.Call, use: ast.AST) -> Kind:
         """What the parameter of a local callee, to which a call passes a value, is known to be."""
-        return self.kinds.get(self.argument(file, call, use), UNKNOWN)
+        arg = self.argument(file, call, use)
+        return self.kinds.get(arg, UNKNOWN) if arg is not None else UNKNOWN
 
     def takes_tensor(self, file: FileInfo, call: ast.Call, use: ast.AST) -> bool:
         """Whether an operator of PyTorch is given a value as its first tensor, or as another that must be one."""
