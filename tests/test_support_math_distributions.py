@@ -7,7 +7,7 @@ import torch
 from flax import nnx
 from math_common import agree, floats
 
-from migrate.support.jax import distributions, distributions_discrete
+from migrate.support.jax import distributions, distributions_discrete, distributions_transforms
 
 D = torch.distributions
 A, B = np.abs(floats(3, 1)) + 1.2, np.abs(floats(4)) + 1.2
@@ -166,3 +166,55 @@ def test_mixture():
     )
     draws = np.asarray(mixture.sample((1000,)))
     assert draws.shape == (1000,) and 0.4 < (draws > 0).mean() < 0.6 and (np.abs(np.abs(draws) - 9) < 1).all()
+
+
+TRANSFORMS = {  # what the transforms are made of a module of PyTorch or of ours, by the parameters
+    "tanh": lambda m, a, b: [m.TanhTransform(cache_size=1)], "sigmoid": lambda m, a, b: [m.AffineTransform(0.5, -2), m.SigmoidTransform()],
+    "softplus": lambda m, a, b: m.SoftplusTransform(), "exp": lambda m, a, b: [m.ExpTransform(), m.AffineTransform(a, b)],
+    "wide": lambda m, a, b: [m.AffineTransform(a, b, event_dim=1)], "number": lambda m, a, b: [m.AffineTransform(0.5, 3.0, event_dim=1)],
+    "narrow": lambda m, a, b: [m.AffineTransform(0.5, b[0], event_dim=1)], "turned": lambda m, a, b: [m.AffineTransform(a, -b)],
+}
+BATCH, DRAWN = np.abs(floats(3, 4)) + 1.2, floats(3, 4)
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transformed(name):
+    """Densities, shares and values of what transforms make of a normal distribution."""
+    def found(library, transforms, normal, own):
+        def collect(a, b, loc):
+            d = library.TransformedDistribution(normal(loc), TRANSFORMS[name](transforms, a, b))
+            x = own(DRAWN)
+            y = x
+            for t in d.transforms:
+                y = t(y)
+            shares = [d.cdf(y), d.icdf(own(BATCH) / 9)] if not d.event_shape else []
+            return [y, d.log_prob(y), *shares, *(t.inv(y) for t in d.transforms[-1:])]
+        return collect
+
+    ours = found(distributions_transforms, distributions_transforms, lambda loc: distributions.Normal(loc, 1.5), jnp.asarray)
+    theirs = found(D, D.transforms, lambda loc: D.Normal(loc, 1.5, validate_args=False), torch.from_numpy)
+    agree(ours, theirs, A, B, BATCH, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_shapes_of_transformed(name):
+    ours = distributions_transforms.TransformedDistribution(distributions.Normal(jnp.asarray(BATCH), 1.0, rngs=nnx.Rngs(0)), TRANSFORMS[name](distributions_transforms, jnp.asarray(A), jnp.asarray(B)))
+    theirs = D.TransformedDistribution(D.Normal(torch.from_numpy(BATCH), 1.0), TRANSFORMS[name](D.transforms, torch.from_numpy(A), torch.from_numpy(B)))
+    assert (ours.batch_shape, ours.event_shape, ours.sample((2,)).shape) == (tuple(theirs.batch_shape), tuple(theirs.event_shape), tuple(theirs.sample((2,)).shape))
+
+
+def test_transformed_far_out():
+    """A draw that tanh takes to 1 keeps its density where the transform remembers it; gradients flow through rsample alone."""
+    def density(loc, draw):
+        d = distributions_transforms.TransformedDistribution(distributions.Normal(loc, 0.1, rngs=nnx.Rngs(0)), [distributions_transforms.TanhTransform(cache_size=1)])
+        return d.log_prob(getattr(d, draw)())
+
+    far = jnp.full((3,), 20.0)
+    assert jnp.isfinite(density(far, "sample")).all() and jnp.isfinite(jax.jit(density, static_argnums=1)(far, "rsample")).all()
+    drawn = lambda loc, draw: getattr(distributions_transforms.TransformedDistribution(distributions.Normal(loc, 0.1, rngs=nnx.Rngs(0)), distributions_transforms.TanhTransform()), draw)()
+    assert jax.grad(drawn)(0.1, "sample") == 0 and jax.grad(drawn)(0.1, "rsample") > 0
+
+
+def test_transform_that_makes_events_wider():
+    with pytest.raises(ValueError, match="give the base distribution the shape"):
+        distributions_transforms.TransformedDistribution(distributions.Normal(0.0, 1.0), [distributions_transforms.AffineTransform(0.0, jnp.ones(3), event_dim=1)])
