@@ -32,6 +32,7 @@ FILES = {
     "jax.custom_gradient": "calls what the user wrote",
     "jax.distributions": "formulas as one would write them",
     "jax.distributions_discrete": "formulas as one would write them",
+    "jax.distributions_transforms": "formulas as one would write them",
     "jax.dropout": "the draws of the random stream are all of its time",
     "jax.init": "initialisers run once",
     "jax.packed": "lengths are data: runs outside jit",

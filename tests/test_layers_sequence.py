@@ -35,6 +35,11 @@ def test_recurrent(name, options):
     compare(theirs, ours, x(4, 3), (h[:, 0], h[:, 1]) if name == "LSTM" else h[:, 0], train=False, grad=False)
 
 
+def test_lstm_state_as_list():
+    theirs, ours = nn.LSTM(3, 5, 2), recurrent.LSTM(3, 5, 2, rngs=R)
+    compare(theirs, ours, x(4, 2, 3), [x(2, 2, 5), x(2, 2, 5, seed=1)], train=False, grad=False)
+
+
 @pytest.mark.filterwarnings("ignore:LSTM with projections")
 @pytest.mark.parametrize("options", [dict(proj_size=2), dict(proj_size=2, num_layers=2, bidirectional=True, bias=False)], ids=str)
 def test_lstm_projection(options):

@@ -172,7 +172,32 @@ class Builders:
             return "pass"
         if (above := self._above(call)) is not None:
             return self._reference(above)
-        return self.how_kind(self.inf.of(call.func), call) or ("build" if self._tested_method(call) or self._by_default(call) else "")
+        if self._starts_draws(call):
+            return "pass"
+        return self.how_kind(self.inf.of(call.func), call) or ("build" if self._tested_method(call) or self._by_default(call) or self._by_attribute(call) else "")
+
+    def _draws_later(self, row: object) -> bool:
+        """Whether a class of PyTorch's becomes one whose objects draw from the stream that they are made with."""
+        if not isinstance(row, Row) or row.kind != "function" or row.value not in self.support.definitions:
+            return False
+        made = self.support.definitions[row.value].node
+        return isinstance(made, ast.ClassDef) and any("rngs" in template_names(v.to) for v in row.for_target(self.target.name))
+
+    def _starts_draws(self, call: ast.Call) -> bool:
+        """`super().__init__(loc, scale)` of such a class."""
+        func, f = call.func, self._holder.get(call)
+        if f is None or f.owner is None or f.owner.is_module or f.name != "__init__" or not isinstance(func, ast.Attribute) or func.attr != "__init__" or not isinstance(func.value, ast.Call):
+            return False
+        of_super = isinstance(func.value.func, ast.Name) and self.unit.resolve(f.file, func.value.func) == "builtins.super"
+        return of_super and not any(c.methods.get("__init__") for c in f.owner.mro() if c is not f.owner) and any(map(self._draws_later, f.owner.foreign()))
+
+    def _by_attribute(self, call: ast.Call) -> bool:
+        """`self.made(loc, scale)` where the class or one of those below holds such a class under that name."""
+        func, f = call.func, self._holder.get(call)
+        if f is None or f.owner is None or not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name) or func.value.id != f.self_name:
+            return False
+        held = [(c.file, v) for c in [*f.owner.mro(), *_below(self.unit, f.owner)] if isinstance(v := c.body.get(func.attr), (ast.Name, ast.Attribute))]
+        return any(self._draws_later(r) or isinstance(r, ClassInfo) and not r.is_module and self._reference(r) == "pass" for file, v in held for r in [self.unit.resolve(file, v)])
 
     def _above(self, call: ast.Call) -> FunctionInfo | None:
         """The method of a base class that `super().method()` calls."""
@@ -279,7 +304,8 @@ class Builders:
             if ref.is_module:
                 return "pass"
             init = ref.method("__init__")
-            return "pass" if init is not None and init.builds else ""
+            builds = init.builds if init is not None else any(map(self._draws_later, ref.foreign()))
+            return "pass" if builds else ""
         if isinstance(ref, FunctionInfo):
             return "pass" if ref.builds and ref.node not in self.kept else ""
         if isinstance(ref, Row):
@@ -406,6 +432,18 @@ def _ends_in_module(inf: Inference, f: FunctionInfo, value: ast.expr) -> bool:
 
 
 EXAMPLES = (
+    Example(
+        "class Wide(torch.distributions.Normal):\n    def __init__(self, x):\n        super().__init__(x, 2.0)\n\n\nclass Narrow(torch.distributions.Normal):\n    pass\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n        return Wide(x).sample() + Narrow(x, 1.0).sample()\n",
+        "    def __init__(self, x, *, rngs: nnx.Rngs):\n        super().__init__(x, 2.0, rngs=rngs)\n", "        super().__init__(x, 2.0)\n", why="what extends a class that draws",
+    ),
+    Example(
+        "class Narrow(torch.distributions.Normal):\n    pass\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n        return Narrow(x, 1.0).sample()\n",
+        "        return Narrow(x, 1.0, rngs=self.rngs).sample()\n", "        return Narrow(x, 1.0).sample()\n", why="its constructor is that of the class that draws",
+    ),
+    Example(
+        "class Head:\n    made = None\n\n    def spread(self, x):\n        return self.made(x, 1.0)\n\n\nclass Bell(Head):\n    made: type = torch.distributions.Normal\n\n\nclass Net(nn.Module):\n    def __init__(self, head=Bell()):\n        super().__init__()\n        self.head = head\n\n    def forward(self, x):\n        return self.head.spread(x).sample()\n",
+        "    def spread(self, x, *, rngs: nnx.Rngs):\n        return build(self.made, x, 1.0, rngs=rngs)\n", "        return self.made(x, 1.0)\n", why="a class attribute holds a class that draws",
+    ),
     Example(
         "def start(m):\n    m.a = nn.Linear(3, 3)\n\n\ndef begin(m, init=None):\n    init = init or start\n    init(m)\n",
         "def begin(m, init=None, *, rngs: nnx.Rngs):\n    init = init or start\n    build(init, m, rngs=rngs)\n", "    init(m)\n", why="one that may be given, or a function of the code",

@@ -114,6 +114,10 @@ class LSTM(RNNBase):
         """One step with the parameters `w`."""
         return lambda gates, state: lstm_step(gates, state, w["weight_hh"], w["bias_hh"], w["weight_hr"])
 
+    def run(self, x, hx, mask):
+        """As that of the base; the state may be a list."""
+        return super().run(x, tuple(hx), mask)
+
     def zeros(self, x):
         """The first state for x (T, B, *)."""
         return super().zeros(x), jnp.zeros((len(self.runs()), x.shape[1], self.hidden_size), x.dtype)
