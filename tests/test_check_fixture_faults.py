@@ -11,7 +11,7 @@ MASKED = 'jnp.where(self.allowed[:, :, :t, :t] == 0, float("-inf"), score)'
 FAULTS = {
     "gpt": {
         "a weight of its own": (NO_TYING, "", "gradients", "-"),
-        "no mask": (MASKED, "score", "forward", "body.stack.0.attention"),
+        "buffer left out": (MASKED, "score", "forward", "body.stack.0.attention"),
         "mask one row further": ("allowed[:, :, :t, :t]", "allowed[:, :, 1 : t + 1, :t]", "forward", "body.stack.0.attention"),
         "mask turned": ("[:, :, :t, :t] == 0", "[:, :, :t, :t] != 0", "forward", "body.stack.0.attention"),
         "epsilon": ("eps=1e-5", "eps=1e-6", "forward", "body.stack.0.norm_a"),
@@ -21,7 +21,6 @@ FAULTS = {
     "mobilenet": {
         "padding SAME": ("size, step, (size - 1) // 2, groups", 'size, step, "SAME", groups', "forward", "blocks.0.0"),
         "epsilon": ("eps=0.001", "eps=1e-5", "forward", "blocks.0.1"),
-        "momentum turned round": ("momentum=0.01", "momentum=0.99", "train", "-"),
         "gradient stopped": ("x + self.steps(x)", "x + jax.lax.stop_gradient(self.steps(x))", "gradients", "-"),
         "no dropout": ("Dropout2d(dropout", "Dropout2d(0.0", "train", "-"),
         "a row too few": ("self.classify(x)", "self.classify(x)[:, 1:]", "shapes", "-"),
