@@ -117,7 +117,7 @@ class Bench:
                 return "same program", None, ""
             if known(mutant):
                 return "known", None, ""
-            later = ("train",) if changed == {"train"} else ("gradients", "kinks", "train")
+            later = ("train",) if changed == {"train"} else ("submodules", "gradients", "kinks", "train")  # rows say whose the first difference is
             verdict = self.quick(mutant, later)
         verdict = self.judge(mutant) if verdict is None else verdict
         wrong = self.misplaced(mutant, verdict)
