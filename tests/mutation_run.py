@@ -135,7 +135,10 @@ class Bench:
         for what, definition, text in of_text(self.support, lines):
             found.append((f"{what} {ast.dump(_definition(self.support, definition))}", Mutant(what, self.code, text, definition)))
         found += [(f"{self.case} {what}", Mutant(what, text, self.support, definition)) for what, definition, text in left_out(self.code, own)]
+        count = Counter()
         for key, mutant in found:
+            count[key] += 1
+            key = f"{key} {count[key]}"  # the same words may be said of several places of a line
             yield hashlib.sha256(key.encode()).hexdigest()[:12], mutant
 
     def misplaced(self, mutant, verdict):
