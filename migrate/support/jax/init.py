@@ -121,12 +121,15 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", *, ax
     return normal_(tensor, 0.0, kaiming_std(tensor, a, mode, nonlinearity, axes), axes=axes, rngs=rngs)
 
 
-def lecun_normal_(tensor, truncated=True, *, axes=None, rngs):
-    """Normal, with a variance of 1 / fan in; where it is truncated, the variance that a normal within two deviations would need."""
+def lecun_normal_(tensor, *, axes=None, rngs):
+    """Normal within two deviations, with a variance of 1 / fan in before it is cut."""
     std = fan_in_and_fan_out(tensor, axes)[0] ** -0.5
-    if truncated:
-        return trunc_normal_(tensor, std=std / 0.87962566103423978, axes=axes, rngs=rngs)
-    return normal_(tensor, std=std, axes=axes, rngs=rngs)
+    return trunc_normal_(tensor, std=std / 0.87962566103423978, axes=axes, rngs=rngs)
+
+
+def fan_in_normal_(tensor, *, axes=None, rngs):
+    """Normal, with a variance of 1 / fan in."""
+    return normal_(tensor, std=fan_in_and_fan_out(tensor, axes)[0] ** -0.5, axes=axes, rngs=rngs)
 
 
 def orthogonal_(tensor, gain=1, *, axes=None, rngs):
