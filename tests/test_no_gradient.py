@@ -35,6 +35,13 @@ class Net(nn.Module):
         return s.sigmoid()
 
     @torch.no_grad()
+    def both(self, t):
+        u = t.sin()
+        with torch.enable_grad():
+            v = t.cos()
+        return u, v
+
+    @torch.no_grad()
     def kept(self, t):
         if self.flag < 1:
             return t
@@ -70,6 +77,21 @@ BODIES = {
     "one of two contexts": "with torch.no_grad() if self.flag < 1 else contextlib.nullcontext():\n    s = y.exp()\nreturn y * s",
     "in training only": "with torch.set_grad_enabled(self.training):\n    s = y.exp()\nreturn y * s",
     "a list in an attribute": "with torch.no_grad():\n    self.taps = [y.exp(), y.sin()]\nreturn y * self.taps[0] + self.taps[1]",
+    "several names": "with torch.no_grad():\n    s, t = y, y.exp()\nreturn s * t",
+    "a loop that is left": "s = y\nfor i in range(3):\n    with torch.no_grad():\n        s = y * i\n        if i == 1:\n            break\nreturn y * s",
+    "a mapping that is joined": 'd = {}\nwith torch.no_grad():\n    d |= {"s": y.exp()}\nreturn y * d["s"]',
+    "a list that grows": "d = []\nwith torch.no_grad():\n    d += [y.exp()]\nreturn y * d[0]",
+    "a list within a comprehension": "s = []\nwith torch.no_grad():\n    [s.append(f(y)) for f in (torch.sin, torch.cos)]\nreturn s[0] * s[1] * y",
+    "names of a comprehension": "with torch.no_grad():\n    p = [(i, t.exp()) for i, t in enumerate((y, y * 2))]\nfor i, t in p:\n    y = y * t + i\nreturn y",
+    "a generator that runs later": "with torch.no_grad():\n    g = (f(y) for f in (torch.sin, torch.cos))\nreturn sum(g) * y",
+    "a name of the function around": "s = y\ndef g():\n    nonlocal s\n    with torch.no_grad():\n        s = y.exp()\ng()\nreturn s * y",
+    "a list of the function around": "found = []\n@torch.no_grad()\ndef g(t):\n    found.append(t.exp())\ng(y)\nreturn found[0] * y",
+    "an attribute by its name": "with torch.no_grad():\n    setattr(self, 'seen', self.b(y))\nreturn self.seen * y",
+    "zeros that are filled": "z = torch.zeros(3, 4)\nwith torch.no_grad():\n    z.copy_(y)\nreturn z * y",
+    "zeros that are added to": "z = torch.zeros(3, 4)\nwith torch.no_grad():\n    z += y\nreturn z * y",
+    "zeros that are filled in part": "z = torch.zeros(3, 4)\nwith torch.no_grad():\n    z[:2].copy_(y[:2])\n    z[2] = y[0]\nreturn z * y",
+    "a buffer that takes a name": "m = y.mean(0)\nwith torch.no_grad():\n    self.mean.copy_(m)\nreturn y - self.mean",
+    "results of both kinds": "return self.both(y)[0] * y + self.both(y)[1]",
     "another name": "with torch.no_grad():\n    s = y\n    t = s.exp()\nreturn s * t",
     "a name of what is made there": "with torch.no_grad():\n    s = y.exp()\n    t = s\nreturn y * t",
     "what is given": "return y * self.kept(y)",
@@ -79,6 +101,8 @@ LEFT = {
     "for the rest of a function": "torch.set_grad_enabled(False)\ns = y.exp()\ntorch.set_grad_enabled(True)\nreturn y * s",
     "a context with a name": "off = torch.no_grad() if self.flag < 1 else contextlib.nullcontext()\nwith off:\n    s = y.exp()\nreturn y * s",
     "a stack of contexts": "with contextlib.ExitStack() as stack:\n    stack.enter_context(torch.no_grad())\n    s = y.exp()\nreturn y * s",
+    "an element in place": "s = y * 2\nwith torch.no_grad():\n    s[0] = 1.0\nreturn y * s",
+    "what another generator gives": "def g():\n    with torch.no_grad():\n        yield from (t.exp() for t in (y, y))\nreturn sum(g())",
     "a product in place": "s = y.clone()\nwith torch.no_grad():\n    s.mul_(2.0)\nreturn y * s",
 }
 

@@ -12,7 +12,7 @@ from migrate.infer.kinds import Kind
 from migrate.rules import views
 from migrate.rules.example import Example
 from migrate.rules.inplace import functional
-from migrate.rules.regions import Region, own_nodes, regions
+from migrate.rules.regions import UNSURE, Region, own_nodes, regions
 from migrate.source.modules import FunctionInfo
 from migrate.source.text import walk
 
@@ -41,49 +41,77 @@ def finish(ctx: Context) -> None:
 
 def _node(ctx: Context, region: Region, n: ast.AST) -> None:
     match n:
+        case ast.Return(value=ast.Tuple(elts=parts)):
+            for part in parts:
+                _hold(ctx, region, part)
         case ast.Return() | ast.Yield():
             _hold(ctx, region, n.value)
+        case ast.YieldFrom():
+            ctx.report("MIG201", n, UNSURE)
         case ast.Assign():
-            if any(_escapes(ctx, region, t) for t in n.targets):
-                _hold(ctx, region, n.value)
+            for t in n.targets:
+                _assigned(ctx, region, n, t)
         case ast.AnnAssign():
-            if _escapes(ctx, region, n.target):
-                _hold(ctx, region, n.value)
+            _assigned(ctx, region, n, n.target)
         case ast.AugAssign():
             _augmented(ctx, region, n)
         case ast.Call():
             _call(ctx, region, n)
 
 
+def _assigned(ctx: Context, region: Region, n: ast.Assign | ast.AnnAssign, target: ast.expr) -> None:
+    """`self.cache = y`, `out[0] = y`, and a name where nothing stands after the region to hold it constant."""
+    copied = isinstance(target, ast.Subscript) and ctx.kind(target.value).is_tensor
+    root = _root(target)
+    if copied and isinstance(root, ast.Name) and _is_outer(ctx, region, root):
+        _written(ctx, region, n, root.id)
+    if _escapes(ctx, region, target) or isinstance(target, ast.Name) and region.is_left_early and region.used_outside(target.id):
+        _hold(ctx, region, n.value, copied)
+
+
+def _is_outer(ctx: Context, region: Region, name: ast.Name) -> bool:
+    """Whether a tensor that the region writes to was made outside, and is used there."""
+    return _form(ctx.kind(name)) == "array" and name.id not in _plain_stores(ctx, region) and region.used_outside(name.id)
+
+
 def _augmented(ctx: Context, region: Region, n: ast.AugAssign) -> None:
     """`y += v`: the gradient of `y` stays what it was."""
     if not isinstance(n.target, ast.Name):
         if _escapes(ctx, region, n.target):
+            _hold(ctx, region, n.value, True)
+    elif ctx.kind(n.target).tag in ("list", "dict", "set"):
+        if region.used_outside(n.target.id):
             _hold(ctx, region, n.value)
     elif _form(ctx.kind(n.target)) == "array" and n.target.id not in _plain_stores(ctx, region) and region.used_outside(n.target.id):
         if isinstance(n.op, (ast.Add, ast.Sub)):
-            _hold(ctx, region, n.value)
+            _hold(ctx, region, n.value, True)
         else:
             _written(ctx, region, n, n.target.id)
 
 
 def _call(ctx: Context, region: Region, n: ast.Call) -> None:
     """`xs.append(y)`, `x.mul_(y)`."""
+    if ctx.dotted(n.func) == "builtins.setattr" and len(n.args) == 3:
+        _hold(ctx, region, n.args[2])
     if not isinstance(n.func, ast.Attribute):
         return
     held = n.func.value
     if functional(ctx, n) is not None:
         root = _root(held)
         if isinstance(root, ast.Name):
-            stores = _plain_stores(ctx, region)
-            if ctx.kind(root).is_tensor and root.id not in stores and region.used_outside(root.id):
+            if _is_outer(ctx, region, root):
                 _written(ctx, region, n, root.id)
         elif isinstance(root, ast.Attribute) and region.reads_attribute(root.attr):
             for a in [*n.args, *(k.value for k in n.keywords)]:
-                _hold(ctx, region, a)
-    elif n.func.attr in FILLING and ctx.kind(held).tag in HOLDERS and isinstance(ctx.source.parent(n), ast.Expr) and _escapes(ctx, region, held):
+                _hold(ctx, region, a, True)
+    elif n.func.attr in FILLING and ctx.kind(held).tag in HOLDERS and _is_step(ctx, n) and _escapes(ctx, region, held):
         for a in [*n.args, *(k.value for k in n.keywords)]:
             _hold(ctx, region, a)
+
+
+def _is_step(ctx: Context, n: ast.Call) -> bool:
+    """Whether nothing takes a call's result."""
+    return isinstance(ctx.source.parent(n), (ast.Expr, ast.ListComp))
 
 
 def _root(node: ast.expr) -> ast.expr:
@@ -114,7 +142,7 @@ def _escapes(ctx: Context, region: Region, target: ast.expr) -> bool:
 
 
 def _written(ctx: Context, region: Region, node: ast.AST, name: str) -> None:
-    """A tensor of the function is written in place: nothing to do where it has no gradient."""
+    """A tensor of the function is written in place: held constant after the region where it has no gradient."""
     if not _is_fresh(region.function, name):
         ctx.report("MIG201", node, f"{name} is written in place where no gradient is recorded: PyTorch's gradient is that of {name} as it was before; here it is that of what is computed")
 
@@ -143,12 +171,12 @@ def _constant(ctx: Context, form: str) -> str:
     return f"{ctx.name('jax')}.lax.stop_gradient" if form == "array" else str(ctx.name("without_gradient"))
 
 
-def _hold(ctx: Context, region: Region, node: ast.expr | None) -> None:
-    """Wraps a value, however it is rewritten."""
+def _hold(ctx: Context, region: Region, node: ast.expr | None, copied: bool = False) -> None:
+    """Wraps a value, however it is rewritten. A name of something outside keeps its gradient, but where its numbers are `copied`."""
     if isinstance(node, ast.Starred):
         node = node.value
     form = "" if node is None or _has_none(ctx, node) else _form(ctx.kind(node))
-    if node is None or not form or node in ctx.removed or node in ctx.left or _is_other(ctx, region, node):
+    if node is None or not form or node in ctx.removed or node in ctx.left or not copied and _is_other(ctx, region, node):
         return
     edit = ctx.plan.nodes.get(node)
     if edit is not None and edit.rule == RULE:
@@ -187,13 +215,38 @@ def _plain_stores(ctx: Context, region: Region) -> dict[str, str]:
     """The names that a region binds, with the form of what they hold."""
     found: dict[str, str] = {}
     for n in own_nodes(ctx, region.body):
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and not isinstance(ctx.source.parent(n), (ast.AugAssign, ast.comprehension)):
-            form = _form(ctx.kind(n))
-            made = ctx.source.parent(n)
-            if isinstance(made, ast.Assign) and form and _is_other(ctx, region, made.value):
-                form = ""
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and not isinstance(ctx.source.parent(n), ast.AugAssign) and not _is_inner(ctx, n):
+            made = _value(ctx, n)
+            none = isinstance(made, ast.GeneratorExp) or made is not None and (_has_none(ctx, made) or _is_other(ctx, region, made))
+            form = "" if none else _form(ctx.kind(n))
             found[n.id] = form if found.get(n.id, form) == form else "any"
     return found
+
+
+def _is_inner(ctx: Context, name: ast.Name) -> bool:
+    """Whether a name is that of a comprehension alone."""
+    at = ctx.source.parent(name)
+    while isinstance(at, (ast.Tuple, ast.List, ast.Starred)):
+        at = ctx.source.parent(at)
+    return isinstance(at, ast.comprehension)
+
+
+def _value(ctx: Context, name: ast.Name) -> ast.expr | None:
+    """What an assignment gives a name, None where it is not that plain."""
+    at = ctx.source.parent(name)
+    if isinstance(at, ast.Assign):
+        return at.value
+    up = ctx.source.parent(at) if isinstance(at, ast.Tuple) else None
+    if not isinstance(at, ast.Tuple) or not isinstance(up, ast.Assign) or not isinstance(up.value, ast.Tuple) or len(up.value.elts) != len(at.elts):
+        return None
+    value: ast.expr = up.value.elts[at.elts.index(name)]
+    return value
+
+
+def _filled(ctx: Context, region: Region) -> dict[str, str]:
+    """Names of tensors without a gradient that are written in place."""
+    roots = [_root(n.func.value) for n in own_nodes(ctx, region.body) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and functional(ctx, n) is not None]
+    return {r.id: "array" for r in roots if isinstance(r, ast.Name) and _is_outer(ctx, region, r) and _is_fresh(region.function, r.id)}
 
 
 def _names(ctx: Context, region: Region) -> None:
@@ -201,7 +254,7 @@ def _names(ctx: Context, region: Region) -> None:
     if not isinstance(region.at, (ast.With, ast.AsyncWith)):
         return
     src, lines = ctx.source, []
-    for name, form in sorted(_plain_stores(ctx, region).items()):
+    for name, form in sorted((_plain_stores(ctx, region) | _filled(ctx, region)).items()):
         if form and region.used_outside(name):
             lines.append(f"{name} = {_constant(ctx, form)}({name})\n")
     if not lines:

@@ -30,8 +30,8 @@ class Region:
 
     def used_outside(self, name: str) -> bool:
         """Whether a function reads a name after the region, or anywhere in a loop around it."""
-        if self.at is self.function.node:
-            return False
+        if self.at is self.function.node or self._is_foreign(name):
+            return self._is_foreign(name)
         first, last = _span(self.at)
         loop = self._loop()
         for n in walk(self.function.node):
@@ -53,6 +53,17 @@ class Region:
                 if isinstance(n, ast.Attribute) and n.attr == name and isinstance(n.ctx, ast.Load) and not first <= (n.lineno, n.col_offset) <= last:
                     return True
         return False
+
+    @property
+    def is_left_early(self) -> bool:
+        """Whether a `break` or `continue` leads past what stands after the region."""
+        return any(isinstance(n, (ast.Break, ast.Continue)) for n in own_nodes(self.ctx, self.body))
+
+    def _is_foreign(self, name: str) -> bool:
+        """Whether a name is of a function around this one, or of the module."""
+        own = [n for n in walk(self.function.node) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)]
+        said = [n for n in walk(self.function.node) if isinstance(n, (ast.Nonlocal, ast.Global)) and name in n.names]
+        return bool(said) or not own and not any(p.arg == name for p in self.function.parameters)
 
     def _loop(self) -> ast.AST | None:
         """The outermost loop around the region, in its function."""
