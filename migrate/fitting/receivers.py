@@ -1,15 +1,14 @@
 """Which methods of containers code calls on something else than lists and dicts: `layers.append(x)` of a list asks no container for `append`."""
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from migrate.fitting.values import pairs
-from migrate.source.text import children
+from migrate.infer.liveness import own_nodes
 
 METHODS = frozenset({"append", "extend", "insert", "pop", "update", "keys", "values", "items", "clear", "[]="})
 MAKERS = frozenset({"list", "dict", "set", "tuple", "sorted", "OrderedDict", "defaultdict", "deque"})
 IRRELEVANT = frozenset({ast.Name, ast.arg, ast.arguments, ast.keyword, ast.Tuple, ast.List, ast.BinOp, ast.Compare, ast.Expr, ast.Return, ast.If, ast.IfExp})
 PLAIN = IRRELEVANT | {ast.Attribute, ast.Call, ast.Constant, ast.Subscript}
-SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 BUILT = (ast.List, ast.ListComp, ast.Dict, ast.DictComp, ast.Set, ast.SetComp, ast.Tuple, ast.JoinedStr)
 
 
@@ -65,19 +64,9 @@ def _is_plain(e: ast.expr | None) -> bool:
     return isinstance(e, BUILT)
 
 
-def _own(scope: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a scope, but for those of the scopes within."""
-    stack = children(scope)
-    while stack:
-        n = stack.pop()
-        yield n
-        if not isinstance(n, SCOPES):
-            stack += children(n)
-
-
 def _plain_names(scope: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[ast.Name]:
     """Where a scope looks up names that only lists, dicts and the like are given to."""
-    nodes = list(_own(scope))
+    nodes = list(own_nodes(scope))
     a = scope.args
     plain = {p.arg for p in (a.vararg, a.kwarg) if p is not None}
     other = {p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)}

@@ -12,7 +12,7 @@ from migrate.infer.kinds import Kind
 from migrate.rules import views
 from migrate.rules.example import Example
 from migrate.rules.inplace import functional
-from migrate.rules.regions import UNSURE, Region, own_nodes, regions
+from migrate.rules.regions import UNSURE, Region, regions
 from migrate.source.modules import FunctionInfo
 from migrate.source.text import walk
 
@@ -34,7 +34,7 @@ def finish(ctx: Context) -> None:
         if region.condition is not None:
             _names(ctx, region)
             continue
-        for n in own_nodes(ctx, region.body):
+        for n in region.nodes:
             _node(ctx, region, n)
         _names(ctx, region)
 
@@ -71,7 +71,7 @@ def _assigned(ctx: Context, region: Region, n: ast.Assign | ast.AnnAssign, targe
 
 def _is_outer(ctx: Context, region: Region, name: ast.Name) -> bool:
     """Whether a tensor that the region writes to was made outside, and is used there."""
-    return _form(ctx.kind(name)) == "array" and name.id not in _plain_stores(ctx, region) and region.used_outside(name.id)
+    return _form(ctx.kind(name)) == "array" and name.id not in region.bound and region.used_outside(name.id)
 
 
 def _augmented(ctx: Context, region: Region, n: ast.AugAssign) -> None:
@@ -82,7 +82,7 @@ def _augmented(ctx: Context, region: Region, n: ast.AugAssign) -> None:
     elif ctx.kind(n.target).tag in ("list", "dict", "set"):
         if region.used_outside(n.target.id):
             _hold(ctx, region, n.value)
-    elif _form(ctx.kind(n.target)) == "array" and n.target.id not in _plain_stores(ctx, region) and region.used_outside(n.target.id):
+    elif _is_outer(ctx, region, n.target):
         if isinstance(n.op, (ast.Add, ast.Sub)):
             _hold(ctx, region, n.value, True)
         else:
@@ -95,17 +95,17 @@ def _call(ctx: Context, region: Region, n: ast.Call) -> None:
         _hold(ctx, region, n.args[2])
     if not isinstance(n.func, ast.Attribute):
         return
-    held = n.func.value
+    held, given = n.func.value, [*n.args, *(k.value for k in n.keywords)]
     if functional(ctx, n) is not None:
         root = _root(held)
         if isinstance(root, ast.Name):
             if _is_outer(ctx, region, root):
                 _written(ctx, region, n, root.id)
         elif isinstance(root, ast.Attribute) and region.reads_attribute(root.attr):
-            for a in [*n.args, *(k.value for k in n.keywords)]:
+            for a in given:
                 _hold(ctx, region, a, True)
     elif n.func.attr in FILLING and ctx.kind(held).tag in HOLDERS and _is_step(ctx, n) and _escapes(ctx, region, held):
-        for a in [*n.args, *(k.value for k in n.keywords)]:
+        for a in given:
             _hold(ctx, region, a)
 
 
@@ -118,8 +118,6 @@ def _root(node: ast.expr) -> ast.expr:
     """What is written to: through views, elements and calls in place."""
     while True:
         up = views.base(node)
-        if up is None and isinstance(node, ast.Attribute) and node.attr == "data":
-            up = node.value
         if up is None and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
             up = node.func.value
         if up is None:
@@ -137,7 +135,7 @@ def _escapes(ctx: Context, region: Region, target: ast.expr) -> bool:
         case ast.Attribute():
             return region.reads_attribute(target.attr)
         case ast.Name():
-            return isinstance(target.ctx, ast.Load) and target.id not in _plain_stores(ctx, region) and region.used_outside(target.id)
+            return isinstance(target.ctx, ast.Load) and target.id not in region.bound and region.used_outside(target.id)
     return False
 
 
@@ -206,29 +204,18 @@ def _is_other(ctx: Context, region: Region, value: ast.expr) -> bool:
     """Whether a value is what stands outside under another name: that keeps its gradient."""
     if isinstance(value, ast.Attribute):
         return not ctx.kind(value.value).is_tensor and isinstance(value.value, ast.Name)
-    return isinstance(value, ast.Name) and not any(
-        isinstance(n, ast.Name) and n.id == value.id and isinstance(n.ctx, ast.Store) for n in own_nodes(ctx, region.body)
-    )
+    return isinstance(value, ast.Name) and not any(n.id == value.id for n in region.stores)
 
 
 def _plain_stores(ctx: Context, region: Region) -> dict[str, str]:
     """The names that a region binds, with the form of what they hold."""
     found: dict[str, str] = {}
-    for n in own_nodes(ctx, region.body):
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and not isinstance(ctx.source.parent(n), ast.AugAssign) and not _is_inner(ctx, n):
-            made = _value(ctx, n)
-            none = isinstance(made, ast.GeneratorExp) or made is not None and (_has_none(ctx, made) or _is_other(ctx, region, made))
-            form = "" if none else _form(ctx.kind(n))
-            found[n.id] = form if found.get(n.id, form) == form else "any"
+    for n in region.binders:
+        made = _value(ctx, n)
+        none = isinstance(made, ast.GeneratorExp) or made is not None and (_has_none(ctx, made) or _is_other(ctx, region, made))
+        form = "" if none else _form(ctx.kind(n))
+        found[n.id] = form if found.get(n.id, form) == form else "any"
     return found
-
-
-def _is_inner(ctx: Context, name: ast.Name) -> bool:
-    """Whether a name is that of a comprehension alone."""
-    at = ctx.source.parent(name)
-    while isinstance(at, (ast.Tuple, ast.List, ast.Starred)):
-        at = ctx.source.parent(at)
-    return isinstance(at, ast.comprehension)
 
 
 def _value(ctx: Context, name: ast.Name) -> ast.expr | None:
@@ -245,7 +232,7 @@ def _value(ctx: Context, name: ast.Name) -> ast.expr | None:
 
 def _filled(ctx: Context, region: Region) -> dict[str, str]:
     """Names of tensors without a gradient that are written in place."""
-    roots = [_root(n.func.value) for n in own_nodes(ctx, region.body) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and functional(ctx, n) is not None]
+    roots = [_root(n.func.value) for n in region.nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and functional(ctx, n) is not None]
     return {r.id: "array" for r in roots if isinstance(r, ast.Name) and _is_outer(ctx, region, r) and _is_fresh(region.function, r.id)}
 
 

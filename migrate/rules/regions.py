@@ -2,6 +2,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from migrate.context import Context
 from migrate.source.modules import FunctionInfo
@@ -28,10 +29,32 @@ class Region:
     negated: bool = False
     unsure: str = ""
 
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """The nodes of its statements, without those of functions defined in them and of what has gradients again."""
+        return list(own_nodes(self.ctx, self.body))
+
+    @cached_property
+    def stores(self) -> list[ast.Name]:
+        """The names that get a value there."""
+        return [n for n in self.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+
+    @cached_property
+    def binders(self) -> list[ast.Name]:
+        """Those of them that are bound anew: neither added to nor of a comprehension alone."""
+        return [n for n in self.stores if not isinstance(self.ctx.source.parent(n), ast.AugAssign) and not self._is_inner(n)]
+
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """What these are called."""
+        return frozenset(n.id for n in self.binders)
+
     def used_outside(self, name: str) -> bool:
         """Whether a function reads a name after the region, or anywhere in a loop around it."""
-        if self.at is self.function.node or self._is_foreign(name):
-            return self._is_foreign(name)
+        if self._is_foreign(name):
+            return True
+        if self.at is self.function.node:
+            return False
         first, last = _span(self.at)
         loop = self._loop()
         for n in walk(self.function.node):
@@ -57,7 +80,13 @@ class Region:
     @property
     def is_left_early(self) -> bool:
         """Whether a `break` or `continue` leads past what stands after the region."""
-        return any(isinstance(n, (ast.Break, ast.Continue)) for n in own_nodes(self.ctx, self.body))
+        return any(isinstance(n, (ast.Break, ast.Continue)) for n in self.nodes)
+
+    def _is_inner(self, name: ast.Name) -> bool:
+        at = self.ctx.source.parent(name)
+        while isinstance(at, (ast.Tuple, ast.List, ast.Starred)):
+            at = self.ctx.source.parent(at)
+        return isinstance(at, ast.comprehension)
 
     def _is_foreign(self, name: str) -> bool:
         """Whether a name is of a function around this one, or of the module."""

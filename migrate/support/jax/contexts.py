@@ -23,9 +23,9 @@ def without_gradient(value):
     if isinstance(value, jax.Array):
         return jax.lax.stop_gradient(value) if jnp.issubdtype(value.dtype, jnp.inexact) else value
     if isinstance(value, (list, tuple, dict)):
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        held = {k: without_gradient(v) for k, v in items}
-        if all(held[k] is v for k, v in (value.items() if isinstance(value, dict) else enumerate(value))):
+        items = dict(value.items() if isinstance(value, dict) else enumerate(value))
+        held = {k: without_gradient(v) for k, v in items.items()}
+        if all(held[k] is v for k, v in items.items()):
             return value
         if isinstance(value, dict):
             return type(value)(held)
