@@ -279,8 +279,8 @@ def _boolean(inf: Inference, frame: Frame, node: ast.BoolOp) -> Kind:
 
 def _compare(inf: Inference, frame: Frame, node: ast.Compare) -> Kind:
     kinds = [evaluate(inf, frame, e) for e in (node.left, *node.comparators)]
-    if any(isinstance(o, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for o in node.ops):
-        return BOOL
+    if any(isinstance(o, (ast.Is, ast.IsNot, ast.In, ast.NotIn)) for o in node.ops) or any(k.tag == "none" for k in kinds):
+        return BOOL  # a tensor is compared with None as any object is
     if any(k.tag == "numpy" for k in kinds) and not any(k.is_tensor for k in kinds):
         return NUMPY
     return BOOL_TENSOR if any(k.is_tensor for k in kinds) else BOOL if all(k.is_number or k.tag in ("str", "shape", "none") for k in kinds) else UNKNOWN

@@ -181,10 +181,10 @@ def narrow(inf: Inference, frame: Frame, test: ast.expr, holds: bool) -> None:
                 narrow(inf, frame, v, False)
         case ast.BoolOp(op=ast.Or()):
             _one_of(inf, frame, test)
-        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() | ast.Eq() | ast.NotEq() as op], comparators=[ast.Constant(value=None)]):
             kind = frame.lookup(name)
             if kind is not None:
-                is_none = isinstance(op, ast.Is) == holds
+                is_none = isinstance(op, (ast.Is, ast.Eq)) == holds
                 frame.env[name] = NONE if is_none and kind.optional else kind.but(optional=False) if not is_none else kind
         case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kinds]) if holds:
             options = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
@@ -221,7 +221,7 @@ def _return(inf: Inference, frame: Frame, s: ast.Return) -> None:
     if frame.function is None:
         return
     sites = inf.return_sites.setdefault(frame.function, {})
-    read = kind.variable and isinstance(s.value, ast.Attribute) and not kind.optional  # its array is returned
+    read = kind.variable and isinstance(s.value, ast.Attribute) and (not kind.optional or kind.variable == "buffer")  # its array is returned
     sites[s] = kind.but(variable="") if read else kind
     inf.returns[frame.function] = join_all(tuple(sites.values()))
 

@@ -150,7 +150,7 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
         return
 
     parent = ctx.source.parent(node)
-    named = isinstance(parent, ast.Assign) and parent.value is node and kind.optional
+    named = kind.optional and (isinstance(parent, ast.Assign) and parent.value is node or _handed_out(ctx, node, kind))
 
     def build(e: Emitter) -> Piece:
         if not bare:
@@ -270,11 +270,22 @@ def _stays_variable(ctx: Context, node: ast.Attribute, kind: Kind, turned: bool)
             return True
         case ast.List() | ast.Dict():
             return False
+        case _ if _handed_out(ctx, node, kind):
+            return False
         case ast.Return():
             return kind.optional and not turned
         case ast.BinOp() if ctx.target.read == "v[...]" and not kind.optional and not turned:
             return isinstance(parent.op, (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)) and not ctx.kind(parent.left if parent.right is node else parent.right).variable
     return kind.optional and not turned
+
+
+def _handed_out(ctx: Context, node: ast.AST, kind: Kind) -> bool:
+    """Whether a buffer's value leaves the module: the variable would change with it, where PyTorch binds the attribute anew and leaves what it has handed out."""
+    up = ctx.source.parent(node)
+    while isinstance(up, (ast.IfExp, ast.Tuple, ast.List, ast.Dict)) and not (isinstance(up, ast.IfExp) and up.test is node):
+        node, up = up, ctx.source.parent(up)
+    grows = isinstance(up, ast.Call) and node in up.args and isinstance(up.func, ast.Attribute) and up.func.attr in ("append", "insert", "extend")
+    return kind.variable == "buffer" and (grows or isinstance(up, (ast.Return, ast.Yield)))
 
 
 def _is_kept(ctx: Context, node: ast.AST, kind: Kind) -> bool:
@@ -516,6 +527,16 @@ EXAMPLES = (
     Example(f"{HEAD}        return torch.exp(self.w) + x * self.w\n", "        return jnp.exp(self.w[...]) + x * self.w\n", "        return jnp.exp(self.w.value) + x * self.w.value\n"),
     Example(f"{HEAD}        self.b = self.b * 0.9\n        return self.b[:2]\n", "        self.b[...] = self.b * 0.9\n        return self.b[:2]\n", "        self.b.assign(self.b.value * 0.9)\n        return self.b.value[:2]\n"),
     Example(f"{HEAD}        old = self.b\n        self.b = x.mean(0)\n        return old\n", "        old = self.b[...]\n        self.b.set_value(jnp.mean(x, axis=0))\n        return old\n", "        old = self.b.value\n", why="bound anew"),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.register_buffer('mem', torch.zeros(3), persistent=False)\n        self.on = False\n\n    def keep(self, mem=None):\n"
+        "        if not mem == None:\n            self.mem = mem\n        return 1, self.mem\n\n    def forward(self, x, mem=None):\n        if self.on and mem != None:\n            self.mem = torch.zeros_like(x)\n        return x, self.mem\n",
+        "        if self.on and mem != None:\n            self.mem.set_value(jnp.zeros_like(x))\n        return x, self.mem[...]\n", "        if self.on and mem != None:\n", why="compared with None: no array, and none where it is equal",
+    ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.register_buffer('mem', torch.zeros(3), persistent=False)\n\n    def forward(self, x, mem: Optional[torch.Tensor] = None):\n"
+        "        self.mem = mem\n        return x, self.mem\n",
+        "        return x, self.mem[...] if self.mem is not None else None\n", "        return x, self.mem.value if self.mem is not None else None\n", why="what is handed out keeps its value at the next call",
+    ),
     Example(f"{HEAD}        return F.linear(x, self.a.weight), self.a.weight.t()\n", "        return x @ self.a.kernel[...], self.a.kernel[...]\n", "        return x @ self.a.weight.value.T, self.a.weight.value.T\n"),
     Example(f"{HEAD}        return self.w is None, self.w.shape\n", jax="        return self.w is None, self.w.shape\n", why="the variable itself will do"),
     Example(
