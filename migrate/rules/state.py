@@ -12,6 +12,7 @@ from migrate.infer.engine import registered_late
 from migrate.infer.kinds import Kind, refs
 from migrate.rules.example import Example
 from migrate.rules.layers import qualified
+from migrate.rules.notes import is_note
 from migrate.source.modules import ClassInfo
 from migrate.tables import Row, state_axes
 
@@ -19,6 +20,7 @@ RULE = "state"
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.UninitializedParameter", "torch.nn.parameter.UninitializedParameter", "torch.nn.Buffer", "torch.nn.parameter.Buffer")
 MIXED = (-1,)  # layers whose layouts differ: only the variable itself can be named
 AMBIGUOUS = ("", MIXED)  # layers that call the variable differently
+ABOUT = ("builtins.isinstance", "builtins.id", "builtins.hasattr", "builtins.getattr", "builtins.setattr")
 METADATA = frozenset({"shape", "ndim", "dtype"})
 
 
@@ -245,7 +247,7 @@ def _stays_variable(ctx: Context, node: ast.Attribute, kind: Kind, turned: bool)
         case ast.Attribute():
             if parent.attr == "data" and _is_initialised(ctx, parent):
                 return True
-            return parent.attr in METADATA and not (turned and parent.attr == "shape") or parent.attr in ("requires_grad", "grad", "device")
+            return is_note(parent) or parent.attr in METADATA and not (turned and parent.attr == "shape") or parent.attr in ("requires_grad", "grad", "device")
         case ast.Compare():
             return any(isinstance(o, (ast.Is, ast.IsNot)) for o in parent.ops)
         case ast.Subscript(ctx=ast.Load()) if parent.value is node:
@@ -262,7 +264,7 @@ def _stays_variable(ctx: Context, node: ast.Attribute, kind: Kind, turned: bool)
                 return True
             if _comes_back(ctx, parent, node) or name.partition(".")[0] in ("einops", "numpy"):
                 return False  # these take arrays only
-            if name.startswith("torch.nn.init.") or name in PARAMETERS or name in ("builtins.isinstance", "builtins.id", "builtins.hasattr"):
+            if name.startswith("torch.nn.init.") or name in PARAMETERS or name in ABOUT:
                 return True
             if not turned and isinstance(ctx.source.parent(parent), ast.Expr) and isinstance(parent.func, ast.Name) and ctx.kind(parent.func).tag != "class":
                 return True  # called for what it does to the variable

@@ -23,6 +23,7 @@ class Target:
     read: str  # template: reads the array of a variable `v`
     write: str  # template: `v` gets a value `x` of the same shape
     rebind: str  # template: `v` gets a value `x` of any shape and dtype
+    notes: str  # the method of a variable that keeps what code writes on it, "" where it takes attributes
     training: str  # template: reads the training state of `self`
     call_mode: str  # the argument of a call that trains, "" where only train() says it
     training_attribute: str  # class attribute that a class reading it needs, "" if none

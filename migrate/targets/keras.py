@@ -19,6 +19,7 @@ KERAS = Target(
     read="v.value",
     write="v.assign(x)",
     rebind="v.assign(x)",
+    notes="",
     training="self.training",
     call_mode="training=True",
     training_attribute="",

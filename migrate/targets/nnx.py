@@ -19,6 +19,7 @@ FLAX = Target(
     read="v[...]",
     write="v[...] = x",
     rebind="v.set_value(x)",
+    notes="set_metadata",
     training="not self.deterministic",
     call_mode="",
     training_attribute="deterministic = False",
