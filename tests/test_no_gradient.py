@@ -14,6 +14,7 @@ import migrate
 
 HEAD = '''
 import contextlib
+import functools
 import torch
 from torch import nn
 
@@ -96,6 +97,25 @@ BODIES = {
     "a name of what is made there": "with torch.no_grad():\n    s = y.exp()\n    t = s\nreturn y * t",
     "what is given": "return y * self.kept(y)",
     "a step of a walrus": "with torch.no_grad():\n    if (s := y.exp()) is not None:\n        t = s * 2\nreturn y * s + t",
+    "names that change places": "a, b = y, x * 2\nwith torch.no_grad():\n    a, b = b, a\nreturn a.exp() * b",
+    "names that change places in a loop": "a, b = y, x * 2\nwith torch.no_grad():\n    for _ in range(3):\n        a, b = b, a\nreturn a.exp() * b",
+    "a name before it is bound anew": "b = y\nwith torch.no_grad():\n    a = b\n    b = x.exp()\nreturn a * b",
+    "one of two values": "with torch.no_grad():\n    if self.flag < 1:\n        s = y\n    else:\n        s = y.exp()\nreturn s * s",
+    "the other of two values": "with torch.no_grad():\n    if self.flag > 1:\n        s = y\n    else:\n        s = y.exp()\nreturn s * y",
+    "a tuple with what stands outside": "with torch.no_grad():\n    s = (y, y.exp())\nreturn s[0] * s[1]",
+    "a mapping with what stands outside": 'with torch.no_grad():\n    s = {"a": y, "b": [y, y.exp()]}\nreturn s["a"] * s["b"][0] * s["b"][1]',
+    "a list to which something from outside is given": "s = []\nwith torch.no_grad():\n    s.append((y, y.exp()))\nreturn s[0][0] * s[0][1]",
+    "a display that is given back": "@torch.no_grad()\ndef g(t):\n    return [t, t.exp()]\ns = g(y)\nreturn s[0] * s[1]",
+    "part of a call": "with torch.no_grad():\n    p = functools.partial(torch.mul, y.exp())\nreturn p(y)",
+    "a default": "with torch.no_grad():\n    def g(t, k=y.exp()):\n        return t * k\nreturn g(y)",
+    "a default of a lambda": "with torch.no_grad():\n    g = lambda t, k=y.exp(): t * k\nreturn g(y)",
+    "zeros that a function fills": "def fill(t, v):\n    t[0] = v[0]\n    return t\nz = torch.zeros(3, 4)\nwith torch.no_grad():\n    fill(z, y)\nreturn z * y",
+    "zeros of a tensor's kind": "z = y.new_zeros(3, 4)\nwith torch.no_grad():\n    z.copy_(y)\nreturn z * y",
+    "zeros through data": "z = torch.zeros(3, 4)\nz.data.copy_(y)\nz.data += y\nreturn z * y",
+    "a buffer through data": "self.mean.data.mul_(0.9).add_(0.1 * y.mean(0))\nself.mean.data[0] = y[0, 0]\nself.mean.data = self.mean * 0.5 + y[0]\nreturn y - self.mean",
+    "what is detached and used alone": "z = (y * 2).detach()\nz.clamp_(0)\nz[0] = y[0]\nreturn z * y",
+    "a record": "from typing import NamedTuple\nclass R(NamedTuple):\n    a: torch.Tensor\nwith torch.no_grad():\n    r = R(y.exp())\nreturn r.a * y",
+    "a record that is given back": "from typing import NamedTuple\nclass R(NamedTuple):\n    a: torch.Tensor\n@torch.no_grad()\ndef g(t):\n    return R(t.exp())\nreturn g(y).a * y",
 }
 LEFT = {
     "for the rest of a function": "torch.set_grad_enabled(False)\ns = y.exp()\ntorch.set_grad_enabled(True)\nreturn y * s",
@@ -103,6 +123,28 @@ LEFT = {
     "a stack of contexts": "with contextlib.ExitStack() as stack:\n    stack.enter_context(torch.no_grad())\n    s = y.exp()\nreturn y * s",
     "an element in place": "s = y * 2\nwith torch.no_grad():\n    s[0] = 1.0\nreturn y * s",
     "what another generator gives": "def g():\n    with torch.no_grad():\n        yield from (t.exp() for t in (y, y))\nreturn sum(g())",
+    "a view through detach": "s = y * 2\ns.detach().clamp_(0)\nreturn y * s",
+    "a product through data": "s = y * 2\ns.data.mul_(0.5)\nreturn y * s",
+    "an element through data": "s = y * 2\ns.data[0] = 5.0\nreturn y * s",
+    "data itself": "s = y * 2\ns.data = y.exp()\nreturn y * s",
+    "a sum through data": "s = y * 2\ns.data += y.exp()\nreturn y * s",
+    "a name of the data": "s = y * 2\nd = s.data\nd.mul_(2)\nreturn y * s",
+    "a name of what is detached": "s = y * 2\nd = s.detach()\nd[0] = 5.0\nreturn y * s",
+    "a name of zeros' data": "z = torch.zeros(3, 4)\nd = z.data\nd.copy_(y)\nreturn y * z",
+    "a weight through data": "self.a.weight.data.clamp_(0)\nreturn self.a(x)",
+    "a weight in place": "with torch.no_grad():\n    self.a.weight.clamp_(0)\nreturn self.a(x)",
+    "a function that works in place": "s = y * 2\nwith torch.no_grad():\n    torch.nn.functional.relu(s, inplace=True)\nreturn y * s",
+    "a local function that works in place": "def half(t):\n    t.mul_(0.5)\n    return t\ns = y * 2\nwith torch.no_grad():\n    half(s)\nreturn y * s",
+    "an element of a list in place": "s = [y * 2]\nwith torch.no_grad():\n    s[0].mul_(2)\nreturn y * s[0]",
+    "a view in place": "s = y * 2\nwith torch.no_grad():\n    t = s[0]\n    t.mul_(2)\nreturn y * s",
+    "an element that is multiplied": "s = y * 2\nwith torch.no_grad():\n    s[0] *= 2\nreturn y * s",
+    "an attribute in place": "self.kept_one = y * 2\nwith torch.no_grad():\n    self.kept_one.mul_(2)\nreturn y * self.kept_one",
+    "zeros that got a gradient": "z = torch.zeros(3, 4)\nz += y\nwith torch.no_grad():\n    z.mul_(2)\nreturn y * z",
+    "a write by a value": "s = y * 2\nwith torch.set_grad_enabled(self.flag > 1):\n    s.mul_(2)\nreturn y * s",
+    "a list by a value": "s = []\nwith torch.set_grad_enabled(self.flag > 1):\n    s.append(y.exp())\nreturn y * s[0]",
+    "a generator that waits": "def g():\n    with torch.no_grad():\n        yield y.exp()\nreturn sum(s * y for s in g())",
+    "a context of one's own": "@contextlib.contextmanager\ndef off():\n    with torch.no_grad():\n        yield\nwith off():\n    s = y.exp()\nreturn y * s",
+    "an object": "class Box:\n    def __init__(self, t):\n        self.t = t.exp()\nwith torch.no_grad():\n    s = Box(y)\nreturn y * s.t",
     "a product in place": "s = y.clone()\nwith torch.no_grad():\n    s.mul_(2.0)\nreturn y * s",
 }
 

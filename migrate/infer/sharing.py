@@ -8,16 +8,20 @@ Step = tuple[ast.AST, Hashable]  # a derivation: the expression that takes the v
 
 @dataclass(frozen=True)
 class Ref:
-    """A tensor or object by where it was made, seen through views. `sure` is False where it may be another one; `copied`: it may be a copy."""
+    """A tensor or object by where it was made, seen through views. `sure` is False where it may be another one; `copied`: it may be a copy.
+
+    `constant`: seen by `detach()` or `data`, so that no gradient is recorded of what is done to it.
+    """
 
     made: Hashable
     views: tuple[Step, ...] = ()
     sure: bool = True
     copied: bool = False
+    constant: bool = False
 
     def view(self, node: ast.AST, piece: Hashable = None, sure: bool = True) -> "Ref":
         """A view of it."""
-        return Ref(self.made, (*self.views, (node, piece))[-4:], self.sure and sure and len(self.views) < 4, self.copied)
+        return Ref(self.made, (*self.views, (node, piece))[-4:], self.sure and sure and len(self.views) < 4, self.copied, self.constant)
 
     @property
     def owner(self) -> Hashable:
@@ -26,7 +30,7 @@ class Ref:
 
     def doubtful(self, copied: bool = False) -> "Ref":
         """The same, not for sure."""
-        return Ref(self.made, self.views, False, self.copied or copied)
+        return replace(self, sure=False, copied=self.copied or copied)
 
 
 Value = frozenset[Ref]
@@ -37,7 +41,7 @@ MOST = 24  # ways to what a value may be that are told apart
 
 def limited(value: Value) -> Value:
     """A value that may be very many things, without what views they are seen through: then it may be any part of each."""
-    return value if len(value) <= MOST else frozenset(Ref(r.made, (), False, r.copied) for r in value)
+    return value if len(value) <= MOST else frozenset(replace(r, views=(), sure=False) for r in value)
 
 
 def nesting(made: Hashable) -> int:
@@ -47,7 +51,7 @@ def nesting(made: Hashable) -> int:
 
 def ordered(value: Value) -> list[Ref]:
     """Its parts, in an order that does not depend on where they lie in memory."""
-    return sorted(value, key=lambda r: (position(r.made), position(r.views), r.copied, not r.sure)) if len(value) > 1 else list(value)
+    return sorted(value, key=lambda r: (position(r.made), position(r.views), r.copied, r.constant, not r.sure)) if len(value) > 1 else list(value)
 
 
 def position(part: object) -> str:
@@ -62,6 +66,11 @@ def position(part: object) -> str:
 def viewed(value: Value, node: ast.AST, piece: Hashable = None, sure: bool = True) -> Value:
     """A view of each."""
     return limited(frozenset(r.view(node, piece, sure) for r in value))
+
+
+def constant(value: Value) -> Value:
+    """The same, as no gradient knows it."""
+    return frozenset(replace(r, constant=True) for r in value)
 
 
 def doubtful(value: Value, copied: bool = False) -> Value:
@@ -102,7 +111,7 @@ class State:
 
     def _rename(self, new: Hashable, old: Hashable) -> None:
         def aged(v: Value) -> Value:
-            return frozenset(Ref(old, r.views, False, r.copied) if r.made == new else r for r in v)
+            return frozenset(replace(r, made=old, sure=False) if r.made == new else r for r in v)
 
         self.names = {n: aged(v) for n, v in self.names.items()}
         fields: dict[tuple[Hashable, str], Value] = {}
@@ -164,6 +173,7 @@ class Shared:
     steps: tuple[Step, ...] = ()
     copied: bool = False
     at: tuple[Hashable, str] | None = None
+    constant: bool = False  # the place is no part of a gradient
 
 
 def sharing(state: State, target: Value) -> Iterator[Shared]:
@@ -174,7 +184,7 @@ def sharing(state: State, target: Value) -> Iterator[Shared]:
             for t in ordered(target):
                 if r.made == t.made and (found := _related(t, r)):
                     how, steps = found
-                    yield Shared(name, name, "name", how, certain and len(value) == 1 and r.sure and t.sure, steps, r.copied or t.copied)
+                    yield Shared(name, name, "name", how, certain and len(value) == 1 and r.sure and t.sure, steps, r.copied or t.copied, constant=r.constant)
         yield from _held(state, target, name, value, certain)
 
 
@@ -199,7 +209,7 @@ def _held(state: State, target: Value, root: str, value: Value, certain: bool) -
                             if r.made == t.made and (found := _related(t, r)):
                                 place = "attribute" if attribute else "element" if depth == 0 and _assignable(made) else "deep"
                                 known = certain and sure and key != ANY and len(held) == 1 and r.sure and t.sure
-                                yield Shared(root, text, place, found[0], known, found[1], r.copied or t.copied, (made, key))
+                                yield Shared(root, text, place, found[0], known, found[1], r.copied or t.copied, (made, key), r.constant)
         level = below
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from migrate.infer.engine import Inference
 from migrate.infer.kinds import Kind
-from migrate.infer.sharing import ANY, NOTHING, Ref, Shared, State, Value, doubtful, joined, sharing, viewed
+from migrate.infer.sharing import ANY, NOTHING, Ref, Shared, State, Value, constant, doubtful, joined, sharing, viewed
 from migrate.source.modules import ClassInfo, FileInfo, FunctionInfo, Unit
 from migrate.source.text import children, walk
 from migrate.tables import Row
@@ -32,7 +32,7 @@ class Event:
     """A write in place: by a statement or call `node`, to `target`. `sure` is False where it may be no tensor.
 
     `argument`: the callee writes, this code does not; `returned`: and returns what it has written to. `key`: the field that the callee brings up to date itself.
-    `places`: the fields that `target` is. `product`: the callee is to return it; `given` is the argument.
+    `places`: the fields that `target` is. `product`: the callee is to return it; `given` is the argument. `constant`: the write is no part of a gradient.
     """
 
     node: ast.AST
@@ -46,6 +46,7 @@ class Event:
     places: frozenset[tuple[Hashable, str]] = frozenset()
     product: bool = False
     given: ast.expr | None = None
+    constant: bool = False
 
 
 @dataclass(eq=False)
@@ -239,7 +240,7 @@ class Walker:
             case ast.Starred():
                 self.assign(s, target.value, self._container(target, value), None)
             case ast.Attribute() if target.attr == "data" and self.kind(target.value).is_tensor:
-                self.event(s, target.value, self.value(target.value))
+                self.event(s, target.value, constant(self.value(target.value)))
             case ast.Attribute():
                 base = self.value(target.value)
                 self.state.write(base, f".{target.attr}", value)
@@ -268,7 +269,8 @@ class Walker:
         root, seen = self.root_of(target) if not key else (None, None)
         held = seen if seen is not None else value
         shared = [s for s in sharing(self.state, held) if not key or s.place == "name"]
-        found = Event(node, root if root is not None else target, held, shared, sure, argument, returned, key, self._places(root))
+        unrecorded = any(r.constant for r in value)
+        found = Event(node, root if root is not None else target, held, shared, sure, argument, returned, key, self._places(root), constant=unrecorded)
         before = self.events.setdefault(node, [])
         before[:] = [e for e in before if (e.target, e.key) != (found.target, found.key)] + [found]
         if sure:
@@ -370,7 +372,7 @@ class Walker:
     def _attribute(self, node: ast.Attribute) -> Value:
         base, kind = self.value(node.value), self.kind(node.value)
         if kind.is_tensor or kind.is_unknown and node.attr in VIEWS | SAME:
-            return base if node.attr in SAME else self.view(base, node) if node.attr in VIEWS else NOTHING
+            return (constant(base) if node.attr == "data" else base) if node.attr in SAME else self.view(base, node) if node.attr in VIEWS else NOTHING
         if kind.tag in ("import", "class", "function", "dtype", "device", "numpy") or kind.is_number:
             return NOTHING
         return self.state.read(base, f".{node.attr}", symbolic=True)

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 
 from migrate.calls import Refusal, bind
 from migrate.infer.kinds import refs
-from migrate.infer.sharing import ANY, NOTHING, Ref, Value, doubtful, limited, nesting, ordered, position
+from migrate.infer.sharing import ANY, NOTHING, Ref, Value, constant, doubtful, limited, nesting, ordered, position
 from migrate.infer.writes import COPIES, PIECES, RESHAPES, SAME, VIEWS, Summary, Walker
 from migrate.source.modules import ClassInfo, FunctionInfo
 from migrate.tables import Row
@@ -76,7 +76,7 @@ def _container(w: Walker, node: ast.AST, held: Value) -> Value:
 def _derived(w: Walker, node: ast.Call, name: str, value: Value) -> Value:
     """What an operator makes of a tensor: a view, pieces, the same, or something new."""
     if name in SAME:
-        return value
+        return constant(value) if name == "detach" else value
     if name in VIEWS:
         return w.view(value, node)
     if name in RESHAPES:
@@ -269,8 +269,7 @@ class Application:
             event.product = r.made == root and isinstance(root, tuple) and root[1] in self.summary.products and isinstance(self.w.file.source.parent(self.node), ast.Expr)
 
     def _mapped(self, value: Value) -> Value:
-        found = frozenset(Ref(x.made, (*x.views, *r.views)[-4:], x.sure and r.sure, x.copied or r.copied) for r in ordered(value) for x in self._of(r.made))
-        return limited(found)
+        return limited(frozenset(_through(r, x) for r in ordered(value) for x in self._of(r.made)))
 
     def _of(self, made: Hashable) -> Value:
         """What the callee's thing is in the caller."""
@@ -280,7 +279,7 @@ class Application:
             if made[0] == "field":
                 return self.w.state.read(self._of(made[1]), made[2], symbolic=True)
             if made[0] == "seen":
-                return frozenset(Ref(x.made, (*x.views, *made[2])[-4:], False, x.copied) for x in self._of(made[1]))
+                return frozenset(Ref(x.made, (*x.views, *made[2])[-4:], False, x.copied, x.constant) for x in self._of(made[1]))
             if made[0] == "free":
                 return frozenset([Ref(made)])
         if made not in self.inner:
@@ -288,6 +287,11 @@ class Application:
             found = self.w.state.fresh((self.node, "deep" if deep else made))
             self.inner[made] = doubtful(found) if deep else found
         return self.inner[made]
+
+
+def _through(inner: Ref, outer: Ref) -> Ref:
+    """What the callee sees of a thing of the caller."""
+    return Ref(outer.made, (*outer.views, *inner.views)[-4:], outer.sure and inner.sure, outer.copied or inner.copied, outer.constant or inner.constant)
 
 
 __all__ = ["call", "constructed", "inplace_layer", "says_inplace"]

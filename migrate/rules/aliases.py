@@ -41,6 +41,12 @@ def events(ctx: Context, node: ast.AST) -> list[Event]:
     return [] if quiet.holds(ctx.file, root) else quiet.writes.walker(ctx.file, root).events.get(node, [])
 
 
+def all_events(ctx: Context, node: ast.AST) -> dict[ast.AST, list[Event]]:
+    """The writes in place of the function around a node, by the statement or call that makes them."""
+    quiet: Quiet = ctx.shared["quiet"]
+    return quiet.writes.walker(ctx.file, _root(ctx, node)).events
+
+
 def products(ctx: Context, node: FunctionNode) -> tuple[str, ...]:
     """The parameters that a function is to return, as it has no result but what it writes to them."""
     if not is_procedure(ctx.file, node):

@@ -47,6 +47,7 @@ from migrate.rules import (
     tying,
     type_tests,
     unpacked,
+    unrecorded,
     widths,
     wrappers,
 )
@@ -103,6 +104,7 @@ def plan_file(ctx: Context) -> None:
         for visit in visits:
             visit(ctx, node)
     gradients.finish(ctx)
+    unrecorded.finish(ctx)
     static.finish(ctx)
     placement.finish(ctx)
 

@@ -7,36 +7,33 @@ Reported: gradients switched on and off by a value or for the rest of a function
 import ast
 
 from migrate.context import Context
-from migrate.edits import LAMBDA, NOT, Emitter, NodeEdit, Piece
-from migrate.infer.kinds import Kind
-from migrate.rules import views
+from migrate.edits import NOT, Emitter
+from migrate.rules import aliases, views
+from migrate.rules.constancy import RULE, constant, form_of, has_none, hold, holds_tensors, is_record
 from migrate.rules.example import Example
 from migrate.rules.inplace import functional
-from migrate.rules.regions import UNSURE, Region, regions
-from migrate.source.modules import FunctionInfo
+from migrate.rules.regions import FILLING, UNSURE, Region, regions
+from migrate.rules.unrecorded import is_fresh, runs_forward, said
 from migrate.source.text import walk
 
-RULE = "gradients"
-NO_ARRAYS = frozenset({
-    "int", "float", "number", "bool", "str", "none", "shape", "module", "object", "class", "function", "factory", "import", "dtype", "device", "numpy", "set",
-})
-FILLING = frozenset({"append", "extend", "insert", "add", "update", "appendleft", "put", "setdefault"})
+PARTIAL = frozenset({"functools.partial", "functools.partialmethod"})
 HOLDERS = frozenset({"list", "dict", "tuple", "set", "unknown"})
-FRESH = frozenset({"zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "new_zeros", "new_ones", "new_empty", "new_full", "arange", "detach", "tensor", "eye"})
 
 
 def finish(ctx: Context) -> None:
     """Holds constant what regions without gradients hand on, once all else of the file is planned."""
-    for region in regions(ctx):
+    found = list(regions(ctx))
+    off = frozenset(n for r in found if not r.unsure for n in r.nodes)
+    for region in found:
         if region.unsure:
             ctx.report("MIG201", region.at, region.unsure)
-            continue
-        if region.condition is not None:
-            _names(ctx, region)
-            continue
-        for n in region.nodes:
-            _node(ctx, region, n)
-        _names(ctx, region)
+        elif region.condition is not None:
+            _names(ctx, region, off)
+        else:
+            for n in region.nodes:
+                _node(ctx, region, n)
+                _writes(ctx, region, n, off)
+            _names(ctx, region, off)
 
 
 def _node(ctx: Context, region: Region, n: ast.AST) -> None:
@@ -44,10 +41,15 @@ def _node(ctx: Context, region: Region, n: ast.AST) -> None:
         case ast.Return(value=ast.Tuple(elts=parts)):
             for part in parts:
                 _hold(ctx, region, part)
+        case ast.Yield() if isinstance(region.at, (ast.With, ast.AsyncWith)):
+            ctx.report("MIG201", n, "PyTorch records no gradient either of what is done with the value that is yielded here, as long as the generator waits; here it has one")
         case ast.Return() | ast.Yield():
             _hold(ctx, region, n.value)
         case ast.YieldFrom():
             ctx.report("MIG201", n, UNSURE)
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+            for default in [*n.args.defaults, *n.args.kw_defaults]:
+                _hold(ctx, region, default)
         case ast.Assign():
             for t in n.targets:
                 _assigned(ctx, region, n, t)
@@ -62,16 +64,13 @@ def _node(ctx: Context, region: Region, n: ast.AST) -> None:
 def _assigned(ctx: Context, region: Region, n: ast.Assign | ast.AnnAssign, target: ast.expr) -> None:
     """`self.cache = y`, `out[0] = y`, and a name where nothing stands after the region to hold it constant."""
     copied = isinstance(target, ast.Subscript) and ctx.kind(target.value).is_tensor
-    root = _root(target)
-    if copied and isinstance(root, ast.Name) and _is_outer(ctx, region, root):
-        _written(ctx, region, n, root.id)
     if _escapes(ctx, region, target) or isinstance(target, ast.Name) and region.is_left_early and region.used_outside(target.id):
         _hold(ctx, region, n.value, copied)
 
 
 def _is_outer(ctx: Context, region: Region, name: ast.Name) -> bool:
     """Whether a tensor that the region writes to was made outside, and is used there."""
-    return _form(ctx.kind(name)) == "array" and name.id not in region.bound and region.used_outside(name.id)
+    return form_of(ctx.kind(name)) == "array" and name.id not in region.bound and region.used_outside(name.id)
 
 
 def _augmented(ctx: Context, region: Region, n: ast.AugAssign) -> None:
@@ -82,26 +81,26 @@ def _augmented(ctx: Context, region: Region, n: ast.AugAssign) -> None:
     elif ctx.kind(n.target).tag in ("list", "dict", "set"):
         if region.used_outside(n.target.id):
             _hold(ctx, region, n.value)
-    elif _is_outer(ctx, region, n.target):
-        if isinstance(n.op, (ast.Add, ast.Sub)):
-            _hold(ctx, region, n.value, True)
-        else:
-            _written(ctx, region, n, n.target.id)
+    elif _is_outer(ctx, region, n.target) and isinstance(n.op, (ast.Add, ast.Sub)):
+        _hold(ctx, region, n.value, True)
 
 
 def _call(ctx: Context, region: Region, n: ast.Call) -> None:
     """`xs.append(y)`, `x.mul_(y)`."""
     if ctx.dotted(n.func) == "builtins.setattr" and len(n.args) == 3:
         _hold(ctx, region, n.args[2])
+    given = [*n.args, *(k.value for k in n.keywords)]
+    if ctx.dotted(n.func) in PARTIAL:
+        for a in given:
+            _hold(ctx, region, a)
+    if holds_tensors(ctx, n) and not is_record(ctx, n):
+        ctx.report("MIG201", n, "what this object computes has no gradient in PyTorch; here it has one: jax.lax.stop_gradient holds a value constant")
     if not isinstance(n.func, ast.Attribute):
         return
-    held, given = n.func.value, [*n.args, *(k.value for k in n.keywords)]
+    held = n.func.value
     if functional(ctx, n) is not None:
         root = _root(held)
-        if isinstance(root, ast.Name):
-            if _is_outer(ctx, region, root):
-                _written(ctx, region, n, root.id)
-        elif isinstance(root, ast.Attribute) and region.reads_attribute(root.attr):
+        if isinstance(root, ast.Attribute) and region.reads_attribute(root.attr):
             for a in given:
                 _hold(ctx, region, a, True)
     elif n.func.attr in FILLING and ctx.kind(held).tag in HOLDERS and _is_step(ctx, n) and _escapes(ctx, region, held):
@@ -139,81 +138,67 @@ def _escapes(ctx: Context, region: Region, target: ast.expr) -> bool:
     return False
 
 
-def _written(ctx: Context, region: Region, node: ast.AST, name: str) -> None:
-    """A tensor of the function is written in place: held constant after the region where it has no gradient."""
-    if not _is_fresh(region.function, name):
-        ctx.report("MIG201", node, f"{name} is written in place where no gradient is recorded: PyTorch's gradient is that of {name} as it was before; here it is that of what is computed")
-
-
-def _is_fresh(f: FunctionInfo, name: str) -> bool:
-    """Whether all that a name is bound to in a function is made without a gradient."""
-    if any(p.arg == name for p in f.parameters):
-        return False
-    bound = [n.value for n in walk(f.node) if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)]
-    return bool(bound) and all(isinstance(v, ast.Call) and isinstance(v.func, (ast.Attribute, ast.Name)) and getattr(v.func, "attr", getattr(v.func, "id", "")) in FRESH for v in bound)
-
-
-def _form(kind: Kind) -> str:
-    """How a value is held constant: an "array" or a nest of arrays as it is, "any" by what it turns out to be, "" not at all."""
-    if kind.is_tensor:
-        return "" if kind.dtype in ("int", "bool") or kind.variable else "array"
-    if kind.tag in NO_ARRAYS:
-        return ""
-    if kind.tag in ("tuple", "list") and (kind.items or kind.item):
-        forms = {_form(k) for k in kind.items} if kind.items else {_form(kind.element)}
-        return "any" if len(forms) > 1 else forms.pop()
-    return "any"
-
-
-def _constant(ctx: Context, form: str) -> str:
-    return f"{ctx.name('jax')}.lax.stop_gradient" if form == "array" else str(ctx.name("without_gradient"))
+def _writes(ctx: Context, region: Region, n: ast.AST, off: frozenset[ast.AST]) -> None:
+    """Says where a tensor with a gradient is written in place: PyTorch's is that of the tensor before. What has none is held constant after the region."""
+    if isinstance(n, ast.AugAssign) and isinstance(n.op, (ast.Add, ast.Sub)):
+        return  # what is added is held constant, and the gradient stays what it was
+    for e in aliases.events(ctx, n):
+        if e.constant or is_fresh(ctx, e, off):
+            continue
+        names = [s.root for s in e.shared if s.place != "attribute" and not s.constant and s.root not in region.bound and region.used_outside(s.root)]
+        root, kind = e.target, ctx.kind(e.target)
+        if isinstance(root, ast.Attribute) and (runs_forward(region.function) if kind.variable == "param" else form_of(kind) == "array" and region.reads_attribute(root.attr)):
+            ctx.report("MIG201", n, said(ast.unparse(root)))
+        elif names and form_of(kind) == "array":
+            ctx.report("MIG201", n, said(names[0]))
 
 
 def _hold(ctx: Context, region: Region, node: ast.expr | None, copied: bool = False) -> None:
-    """Wraps a value, however it is rewritten. A name of something outside keeps its gradient, but where its numbers are `copied`."""
+    """Holds a value constant. A name of something outside keeps its gradient, but where its numbers are `copied`."""
     if isinstance(node, ast.Starred):
         node = node.value
-    form = "" if node is None or _has_none(ctx, node) else _form(ctx.kind(node))
-    if node is None or not form or node in ctx.removed or node in ctx.left or not copied and _is_other(ctx, region, node):
+    if node is None or not copied and _is_other(ctx, region, node):
         return
-    edit = ctx.plan.nodes.get(node)
-    if edit is not None and edit.rule == RULE:
-        return
-    inner = edit.build if edit is not None else lambda e: e.original(node)
-
-    def build(e: Emitter) -> Piece:
-        return Piece(f"{_constant(ctx, form)}({Piece.of(inner(e)).at(LAMBDA)})")
-
-    ctx.plan.nodes[node] = NodeEdit(node, build, why="no_grad", rule=RULE)
+    if not copied and any(_is_other(ctx, region, p) for p in _parts(node)):
+        for part in _parts(node):
+            _hold(ctx, region, part)
+    else:
+        hold(ctx, node, copied)
 
 
-def _has_none(ctx: Context, value: ast.expr) -> bool:
-    """Whether a value surely has no gradient: it is new, empty or a number."""
-    match value:
-        case ast.Constant() | ast.Dict(keys=[]) | ast.List(elts=[]) | ast.Tuple(elts=[]):
-            return True
-        case ast.Call(func=ast.Attribute(attr="item" | "tolist" | "numpy")):
-            return True
-        case ast.Call(func=func):
-            name = ctx.dotted(func)
-            return name.startswith("torch.") and name.rpartition(".")[2] in FRESH
-    return False
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """What a display holds."""
+    match node:
+        case ast.Tuple() | ast.List():
+            return node.elts
+        case ast.Dict():
+            return node.values
+    return []
 
 
-def _is_other(ctx: Context, region: Region, value: ast.expr) -> bool:
-    """Whether a value is what stands outside under another name: that keeps its gradient."""
+def _is_other(ctx: Context, region: Region, value: ast.expr, seen: frozenset[ast.Name] = frozenset()) -> bool:
+    """Whether a value is what stands outside under another name: that keeps its gradient. `seen`: the names that are followed already."""
     if isinstance(value, ast.Attribute):
         return not ctx.kind(value.value).is_tensor and isinstance(value.value, ast.Name)
-    return isinstance(value, ast.Name) and not any(n.id == value.id for n in region.stores)
+    if not isinstance(value, ast.Name):
+        return False
+    return all(s in seen or (made := _value(ctx, s)) is not None and _is_other(ctx, region, made, seen | {s}) for s in region.stores_before(value))
 
 
 def _plain_stores(ctx: Context, region: Region) -> dict[str, str]:
-    """The names that a region binds, with the form of what they hold."""
+    """The names that a region binds, with the form of what they hold. One that may be something from outside too is held constant where it gets other values."""
     found: dict[str, str] = {}
+    others = {n for n in region.binders if (made := _value(ctx, n)) is not None and _is_other(ctx, region, made)}
+    shared = {n.id for n in others} if region.condition is None else set()
     for n in region.binders:
         made = _value(ctx, n)
-        none = isinstance(made, ast.GeneratorExp) or made is not None and (_has_none(ctx, made) or _is_other(ctx, region, made))
-        form = "" if none else _form(ctx.kind(n))
+        mixed = made is not None and region.condition is None and any(_is_other(ctx, region, p) for p in _parts(made))
+        if mixed or n.id in shared and (n in others or made is not None):
+            if n not in others:
+                _hold(ctx, region, made)
+            continue
+        none = isinstance(made, ast.GeneratorExp) or n in others or made is not None and has_none(ctx, made)
+        form = "" if none else "any" if made is not None and is_record(ctx, made) else form_of(ctx.kind(n))
         found[n.id] = form if found.get(n.id, form) == form else "any"
     return found
 
@@ -230,20 +215,20 @@ def _value(ctx: Context, name: ast.Name) -> ast.expr | None:
     return value
 
 
-def _filled(ctx: Context, region: Region) -> dict[str, str]:
+def _filled(ctx: Context, region: Region, off: frozenset[ast.AST]) -> dict[str, str]:
     """Names of tensors without a gradient that are written in place."""
-    roots = [_root(n.func.value) for n in region.nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and functional(ctx, n) is not None]
-    return {r.id: "array" for r in roots if isinstance(r, ast.Name) and _is_outer(ctx, region, r) and _is_fresh(region.function, r.id)}
+    found = [e for n in region.nodes if isinstance(n, ast.Call) for e in aliases.events(ctx, n)]
+    return {e.target.id: "array" for e in found if isinstance(e.target, ast.Name) and _is_outer(ctx, region, e.target) and is_fresh(ctx, e, off)}
 
 
-def _names(ctx: Context, region: Region) -> None:
+def _names(ctx: Context, region: Region, off: frozenset[ast.AST]) -> None:
     """Holds the names constant after the region."""
     if not isinstance(region.at, (ast.With, ast.AsyncWith)):
         return
     src, lines = ctx.source, []
-    for name, form in sorted((_plain_stores(ctx, region) | _filled(ctx, region)).items()):
+    for name, form in sorted((_plain_stores(ctx, region) | _filled(ctx, region, off)).items()):
         if form and region.used_outside(name):
-            lines.append(f"{name} = {_constant(ctx, form)}({name})\n")
+            lines.append(f"{name} = {constant(ctx, form)}({name})\n")
     if not lines:
         return
     indent = str(src.indent(region.at))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from migrate.context import Context
+from migrate.rules import aliases
 from migrate.source.modules import FunctionInfo
 from migrate.source.text import children, walk
 
@@ -14,7 +15,17 @@ SWITCH = "torch.set_grad_enabled"
 WORDS = ("no_grad", "inference_mode", "set_grad_enabled")
 SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.cmpop, ast.boolop, ast.unaryop, ast.expr_context)
 DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+FILLING = frozenset({"append", "extend", "insert", "add", "update", "appendleft", "put", "setdefault"})
 UNSURE = "gradients are switched here in a way that is not followed: what PyTorch computes without a gradient has one here; jax.lax.stop_gradient holds a value constant"
+
+
+@dataclass(frozen=True)
+class Switch:
+    """When gradients are off: always, or as `condition` says, `negated` or not. `unsure`: that is not known."""
+
+    condition: ast.expr | None = None
+    negated: bool = False
+    unsure: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +54,12 @@ class Region:
     def binders(self) -> list[ast.Name]:
         """Those of them that are bound anew: neither added to nor of a comprehension alone."""
         return [n for n in self.stores if not isinstance(self.ctx.source.parent(n), ast.AugAssign) and not self._is_inner(n)]
+
+    def stores_before(self, name: ast.Name) -> list[ast.Name]:
+        """The places where a name that is read there may have got its value there."""
+        statement, again = self.ctx.source.statement(name), self.ctx.source.enclosing(name, ast.For, ast.While, ast.AsyncFor)
+        within = again is not None and any(n is again for n in self.nodes)
+        return [n for n in self.stores if n.id == name.id and (within or (n.lineno, n.col_offset) < (statement.lineno, statement.col_offset) or self._is_inner(n) or isinstance(self.ctx.source.parent(n), ast.NamedExpr))]
 
     @cached_property
     def bound(self) -> frozenset[str]:
@@ -118,68 +135,72 @@ def regions(ctx: Context) -> Iterator[Region]:
             continue
         if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)):
             info = ctx.file.by_node.get(n)
-            off = [d for d in n.decorator_list if _switch(ctx, d) == (None, False)]
+            off = [d for d in n.decorator_list if _switch(ctx, d) == Switch()]
             said.update(m for d in n.decorator_list for m in walk(d))
-            if off and isinstance(info, FunctionInfo) and not _no_gradient(info):
+            if off and isinstance(info, FunctionInfo) and not no_gradient(info):
                 yield Region(ctx, info, n, n.body)
         elif isinstance(n, (ast.With, ast.AsyncWith)):
             function = ctx.function_of(n)
             said.update(m for i in n.items for m in walk(i.context_expr))
-            if function is not None and not _no_gradient(function):
+            if function is not None and not no_gradient(function):
                 yield from _of_with(ctx, function, n)
         elif isinstance(n, (ast.Name, ast.Attribute)) and n not in said:
             function = ctx.function_of(n)
-            if function is not None and not _no_gradient(function) and ctx.dotted(n) in OFF | {SWITCH} and not _switches_on(ctx, n):
+            if function is not None and not no_gradient(function) and ctx.dotted(n) in OFF | {SWITCH} and not _switches_on(ctx, n):
                 yield Region(ctx, function, n, [], unsure=UNSURE)
 
 
 def _of_with(ctx: Context, function: FunctionInfo, n: ast.With | ast.AsyncWith) -> Iterator[Region]:
     for item in n.items:
-        made = item.context_expr
-        found = _switch(ctx, made)
+        found = _switch(ctx, item.context_expr)
         if found is None:
             continue
-        condition, negated = found
-        if condition is None:
-            yield Region(ctx, function, n, n.body, unsure=UNSURE if negated else "")
-        elif not all(isinstance(m, SIMPLE) for m in walk(condition)) or _hands_on(ctx, n.body):
-            yield Region(ctx, function, n, n.body, unsure=UNSURE)
-        else:
-            yield Region(ctx, function, n, n.body, condition, negated)
+        condition = found.condition
+        lost = found.unsure or condition is not None and (not all(isinstance(m, SIMPLE) for m in walk(condition)) or _hands_on(ctx, n.body))
+        yield Region(ctx, function, n, n.body, unsure=UNSURE) if lost else Region(ctx, function, n, n.body, condition, found.negated)
 
 
 def condition_of(ctx: Context, made: ast.expr) -> ast.expr | None:
     """The value that says whether a context has gradients."""
     found = _switch(ctx, made)
-    return found[0] if found is not None else None
+    return found.condition if found is not None else None
 
 
 def _hands_on(ctx: Context, body: list[ast.stmt]) -> bool:
     """Whether statements hand values on by more than names."""
-    return any(isinstance(m, (ast.Return, ast.Yield, ast.AugAssign)) or isinstance(m, (ast.Attribute, ast.Subscript)) and isinstance(m.ctx, ast.Store) for m in own_nodes(ctx, body))
+    return any(
+        isinstance(m, (ast.Return, ast.Yield, ast.AugAssign)) or isinstance(m, (ast.Attribute, ast.Subscript)) and isinstance(m.ctx, ast.Store)
+        or isinstance(m, ast.Call) and (bool(aliases.events(ctx, m)) or isinstance(m.func, ast.Attribute) and m.func.attr in FILLING and isinstance(ctx.source.parent(m), ast.Expr))
+        for m in own_nodes(ctx, body)
+    )
 
 
-def _switch(ctx: Context, made: ast.expr) -> tuple[ast.expr | None, bool] | None:
-    """(when gradients are off, whether that is to be negated) for a context or a decorator; (None, False): always, (None, True): not known. None where it is no such switch."""
+def _switch(ctx: Context, made: ast.expr) -> Switch | None:
+    """What a context or a decorator says of gradients; None where it is no such switch."""
     call = made if isinstance(made, ast.Call) else None
     if isinstance(made, ast.IfExp):
-        yes, no = _switch(ctx, made.body), _switch(ctx, made.orelse)
-        if yes is None and no is None:
-            return None
-        if (yes, no) in (((None, False), None), (None, (None, False))):
-            return made.test, yes is None
-        return None, True
+        return _one_of_two(ctx, made)
     if isinstance(made, ast.Name) and (bound := ctx.file.names.lookup(made)) and any(b.value is not None and b.kind == "assign" and ctx.function_of(b.value) is None and _mentions(ctx, b.value) for b in bound):
-        return None, True
+        return Switch(unsure=True)
     name = ctx.dotted(call.func if call else made)
     given = (call.args[0] if call.args else call.keywords[0].value if call.keywords else None) if call else None
     if name in OFF and not (isinstance(given, ast.Constant) and given.value is False):
-        return None, given is not None and not isinstance(given, ast.Constant) and call is not None and name.endswith("inference_mode")
-    if name == SWITCH and given is not None:
-        if isinstance(given, ast.Constant):
-            return None if given.value else (None, False)
-        return given, True
-    return None
+        return Switch(unsure=given is not None and not isinstance(given, ast.Constant) and name.endswith("inference_mode"))
+    if name != SWITCH or given is None:
+        return None
+    if isinstance(given, ast.Constant):
+        return None if given.value else Switch()
+    return Switch(given, negated=True)
+
+
+def _one_of_two(ctx: Context, made: ast.IfExp) -> Switch | None:
+    """`torch.no_grad() if frozen else nullcontext()`."""
+    yes, no = _switch(ctx, made.body), _switch(ctx, made.orelse)
+    if yes is None and no is None:
+        return None
+    if (yes, no) in ((Switch(), None), (None, Switch())):
+        return Switch(made.test, negated=yes is None)
+    return Switch(unsure=True)
 
 
 def _mentions(ctx: Context, value: ast.expr) -> bool:
@@ -193,17 +214,20 @@ def _switches_on(ctx: Context, n: ast.AST) -> bool:
     return isinstance(given, ast.Constant) and bool(given.value)
 
 
-def _no_gradient(f: FunctionInfo) -> bool:
+def no_gradient(f: FunctionInfo) -> bool:
     """Constructors and initialisation: their results are no function of an input."""
     return f.makes or f.name == "__init__" or f.name.lstrip("_").startswith(("init", "reset"))
 
 
 def own_nodes(ctx: Context, body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """The nodes of statements without those of functions defined in them, and of what has gradients again."""
+    """The nodes of statements without those in functions defined in them, and of what has gradients again."""
     stack: list[ast.AST] = list(body)
     while stack:
         n = stack.pop()
         if isinstance(n, DEFINED):
+            if not isinstance(n, ast.ClassDef):
+                yield n
+                stack.extend(d for d in [*n.args.defaults, *n.args.kw_defaults] if d is not None)
             continue
         if isinstance(n, (ast.With, ast.AsyncWith)) and any(ctx.dotted(i.context_expr.func if isinstance(i.context_expr, ast.Call) else i.context_expr) in ON for i in n.items):
             continue
