@@ -36,3 +36,26 @@ def test_parameters() -> None:
     found = migrate.convert_source(text)
     assert "setattr(self, f'c_{i}', nnx.Param(jnp.zeros((3,))))" in found.code
     assert [d.code for d in found.diagnostics] == ["MIG301"]
+
+
+TO = "def to(t):\n    return {'device': t.device, 'dtype': t.dtype}\n\n\n"
+
+
+@pytest.mark.parametrize(("head", "said", "code"), [
+    (TO, "torch.zeros((n, 1), **to(x))", "torch.zeros((n, 1), device = x.device, dtype = x.dtype)"),
+    ("def to(t):\n    return dict(dtype=t.dtype)\n\n\n", "[f(1, **to(x)), f('é', **to(y))]", "[f(1, dtype = x.dtype), f('é', dtype = y.dtype)]"),
+    (TO, "f(**to(x), dtype=None)", None),
+    (TO, "f(**to(x + 1))", None),  # made once
+    (f"{TO}from a import to\n", "f(**to(x))", None),
+    ("def to(t):\n    return {'device': t.device, 'dtype': t.type}, 3\n\n\n", "f(**to(x))", None),
+    ("def to(t):\n    return {'bias': t.dtype}\n\n\n", "f(**to(x))", None),
+    ("def to(t, n=1):\n    return {'dtype': t.dtype}\n\n\n", "f(**to(x))", None),
+])
+def test_written_out(head: str, said: str, code: str | None) -> None:
+    assert read(f"{head}{HEAD}{said}\n", "a.py").text == f"{head}{HEAD}{code or said}\n"
+
+
+def test_mapping_of_placement() -> None:
+    found = migrate.convert_source(f"import torch\n\n\n{TO}def pad(x: torch.Tensor):\n    return torch.zeros((3, 1), **to(x))\n")
+    assert "    return jnp.zeros((3, 1), dtype=x.dtype)\n" in found.code
+    assert not [d for d in found.diagnostics if d.severity == "error"]

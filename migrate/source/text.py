@@ -7,6 +7,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from migrate.source.mapped import written_out
 from migrate.source.spoken import spelled_out
 
 
@@ -179,6 +180,8 @@ def read(text: str | bytes, filename: str) -> Source:
     try:
         tree = ast.parse(text, filename, type_comments=False)
         if "exec(" in text and (said := spelled_out(text, tree)) != text:
+            text, tree = said, ast.parse(said, filename, type_comments=False)
+        if "**" in text and ".dtype" in text and (said := written_out(text, tree)) != text:
             text, tree = said, ast.parse(said, filename, type_comments=False)
     except SyntaxError as e:
         raise SourceError(f"not valid Python: {e.msg}", e.lineno or 0, e.offset or 0) from None
