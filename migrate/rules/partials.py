@@ -50,6 +50,10 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         keyword = f"rngs={rngs.stream(ctx, node)}"
         ctx.edit(node, lambda e: calling.inplace(ctx, e, node, texts={node.args[0]: ctx.name(name)}, keywords=[keyword]), RULE, why=row.torch)
         return
+    if found is None and whole is node and row.value in ctx.support and all(k.arg in {p.name for p in row.parameters} for k in node.keywords):
+        ctx.removed.update(ast.walk(node.args[0]))
+        ctx.edit(node, lambda e: calling.inplace(ctx, e, node, texts={node.args[0]: ctx.name(row.value)}), RULE, why=row.torch)
+        return
     if found is None:
         ctx.refuse("MIG301", node, f"{row.torch} with these arguments given is not supported")
         return
@@ -154,6 +158,10 @@ def _direct(ctx: Context, e: Emitter, node: ast.Call, bound: Bound, variant: Var
 
 
 EXAMPLES = (
+    Example(
+        "from torch.utils.checkpoint import checkpoint\n\nsaved = partial(checkpoint, use_reentrant=False)\n\n\ndef f(g, x, on):\n    call = checkpoint if on else saved\n    return call(g, x)\n",
+        jax="saved = partial(checkpoint, use_reentrant=False)\n\n\ndef f(g, x, on):\n    call = checkpoint if on else saved\n", why="a support function with PyTorch's parameters",
+    ),
     Example("def f(pairs):\n    return map(partial(torch.cat, dim=-1), pairs)\n", jax="    return map(partial(jnp.concatenate, axis=-1), pairs)\n"),
     Example("def f(d):\n    g = partial(torch.sum, dim=d)\n    return g\n", jax="    g = partial(jnp.sum, axis=d)\n"),
     Example("def f(p):\n    return partial(F.one_hot, num_classes=p)\n", jax="    return partial("),

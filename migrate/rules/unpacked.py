@@ -54,6 +54,7 @@ class _Star(Filler):
 def visit_call(ctx: Context, node: ast.Call) -> None:
     """`f(x, **options)` of an operator."""
     visit_starred(ctx, node)
+    _general(ctx, node)
     if ctx.owned(node) or any(isinstance(a, ast.Starred) for a in node.args) or not any(k.arg is None and not only_placement(ctx, k.value) for k in node.keywords):
         return
     row = ctx.resolve(node.func)
@@ -68,6 +69,16 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         ctx.removed.update(ast.walk(k))
     ctx.removed.update(ast.walk(node.func))
     ctx.edit(node, lambda e: _text(ctx, e, node, bound, variant, gone), RULE, why=row.torch)
+
+
+def _general(ctx: Context, node: ast.Call) -> None:
+    """`checkpoint(f, *args, **options)`: the support function that has PyTorch's parameters takes whatever is given."""
+    row = ctx.resolve(node.func)
+    unknown = [k for k in node.keywords if k.arg is None and not only_placement(ctx, k.value)]
+    if ctx.owned(node) or not unknown or not isinstance(row, Row) or row.kind != "function" or row.value not in ctx.support:
+        return
+    ctx.removed.update(ast.walk(node.func))
+    ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=ctx.name(row.value)), RULE, why=row.torch)
 
 
 def _form(ctx: Context, node: ast.Call, row: Row) -> tuple[Bound, Variant, list[ast.keyword]] | None:
@@ -122,4 +133,8 @@ EXAMPLES = (
     Example("def f(x, options):\n    return print(x, **options)\n"),
     Example("def g(x, n=1):\n    return x\n\n\nprint(g(3, **{'n': 2}))\n"),
     Example("def f(x, options):\n    return torch.stft(x, **options)\n", refused="MIG305"),
+    Example(
+        "from torch.utils.checkpoint import checkpoint\n\n\ndef f(function, *args, **options):\n    options.setdefault('use_reentrant', False)\n    return checkpoint(function, *args, **options)\n",
+        jax="    return checkpoint(function, *args, **options)\n", why="options of both may be in the mapping",
+    ),
 )
