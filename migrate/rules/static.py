@@ -82,13 +82,18 @@ def _filled(ctx: Context, owner: ClassInfo, name: str) -> bool:
                 match n:
                     case ast.Assign(targets=[ast.Subscript(value=ast.Attribute(value=ast.Name(id=holder), attr=attr))], value=value):
                         pass
-                    case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=holder), attr=attr), attr="append" | "insert"), args=[*_, value]):
+                    case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=holder), attr=attr), attr="append" | "insert" | "extend"), args=[*_, value]):
                         pass
                     case _:
                         continue
-                if attr == name and holder == method.self_name and ctx.inf.of(value).tag in ("tensor", "module"):
+                if attr == name and holder == method.self_name and _reaches_data(ctx.inf.of(value)):
                     return True
     return False
+
+
+def _reaches_data(kind: Kind) -> bool:
+    """Tensors or modules, also in a list or in a tuple beside other values."""
+    return kind.tag in ("module", "tensor") or _holds_data(kind) or any(map(_reaches_data, kind.items or ()))
 
 
 def _only_later(ctx: Context, owner: ClassInfo, target: ast.Attribute, kind: Kind) -> bool:
@@ -151,6 +156,11 @@ def _above(ctx: Context, node: ast.AST) -> dict[ast.AST, ast.AST]:
 
 HEAD = "class Net(nn.Module):\n    def __init__(self, norm=False):\n        super().__init__()\n"
 EXAMPLES = (
+    Example(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.lin = nn.Linear(3, 3)\n        self.decayed = []\n        self.all = []\n        self.names = []\n"
+        "        self.decayed.append((self.lin.weight, 0.1))\n        self.all.extend(self.lin.parameters())\n        self.names.append(('lin', 0.1))\n",
+        "        self.decayed = nnx.data([])\n        self.all = nnx.data([])\n        self.names = []\n", "        self.decayed = []\n        self.all = []\n", why="what a list gets later",
+    ),
     Example(
         f"{HEAD}        if norm:\n            self.norm = nn.Linear(3, 3)\n        else:\n            self.norm = None\n",
         "            self.norm = nnx.Linear(3, 3, rngs=rngs)\n        else:\n            self.norm = nnx.data(None)\n", "            self.norm = None\n",
