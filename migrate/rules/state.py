@@ -144,6 +144,9 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
     if turned and _is_kept(ctx, node, kind):
         ctx.refuse("MIG304", node, "two modules share this weight, and the layer keeps it in another layout than the module that it is given to")
         return
+    if turned and kind.variable == "param" and _is_collected(ctx, node):
+        ctx.refuse("MIG304", node, "kept twice: the layer has this weight in another layout than the list or mapping would hold it")
+        return
     bare = _stays_variable(ctx, node, kind, turned)
     if native is None and bare:
         return
@@ -270,6 +273,8 @@ def _stays_variable(ctx: Context, node: ast.Attribute, kind: Kind, turned: bool)
                 return True  # called for what it does to the variable
         case ast.List() | ast.Tuple() | ast.Dict() if _is_started(ctx, parent):
             return True
+        case ast.List() | ast.Tuple() | ast.Dict() | ast.Call() if not turned and kind.variable == "param" and _is_collected(ctx, node):
+            return True
         case ast.List() | ast.Dict():
             return False
         case _ if _handed_out(ctx, node, kind):
@@ -298,6 +303,20 @@ def _is_kept(ctx: Context, node: ast.AST, kind: Kind) -> bool:
         return False
     arg = ctx.inf.argument(ctx.file, call, node)
     return arg is not None and ctx.inf.keeps(arg)
+
+
+def _is_collected(ctx: Context, node: ast.AST) -> bool:
+    """Whether a module keeps a parameter in a list, a tuple or a dict of its own as well: PyTorch keeps the parameter itself there, which goes on changing."""
+    up, inside = ctx.source.parent(node), False
+    while isinstance(up, (ast.List, ast.Tuple, ast.Dict)):
+        node, up, inside = up, ctx.source.parent(up), True
+    held: ast.AST | None = None
+    if isinstance(up, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and inside:
+        held = up.targets[0] if isinstance(up, ast.Assign) else up.target
+        held = held.value if isinstance(held, ast.Subscript) else held
+    elif isinstance(up, ast.Call) and node in up.args and isinstance(up.func, ast.Attribute) and up.func.attr in ("append", "insert", "extend"):
+        held = up.func.value
+    return isinstance(held, ast.Attribute) and ctx.is_self(held.value) and ctx.kind(held).tag in ("list", "tuple", "dict")
 
 
 def _comes_back(ctx: Context, call: ast.Call, node: ast.AST) -> bool:
@@ -539,6 +558,13 @@ EXAMPLES = (
         "        self.mem = mem\n        return x, self.mem\n",
         "        return x, self.mem[...] if self.mem is not None else None\n", "        return x, self.mem.value if self.mem is not None else None\n", why="what is handed out keeps its value at the next call",
     ),
+    Example(
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = nn.Parameter(torch.zeros(3))\n        self.lin = nn.Linear(3, 3)\n        self.all = [self.a, self.lin.bias]\n"
+        "        self.few = {'a': self.a}\n        self.some = []\n        self.some.append((self.a, 2))\n        self.more = []\n        self.more += [self.a]\n        self.few['b'] = (self.a.exp(),)\n\n    def forward(self, x):\n        return x + self.all[0] + sum(a * n for a, n in self.some)\n",
+        "        self.all = nnx.data([self.a, self.lin.bias])\n        self.few = nnx.data({'a': self.a})\n        self.some = nnx.data([])\n        self.some.append((self.a, 2))\n        self.more = nnx.data([])\n        self.more += [self.a]\n        self.few['b'] = (jnp.exp(self.a[...]),)\n",
+        "        self.some.append((self.a, 2))\n", why="a list holds the parameter itself, which goes on changing",
+    ),
+    Example("class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.lin = nn.Linear(3, 3)\n        self.all = [self.lin.weight]\n", keras="        self.all = [self.lin.weight]\n", refused="MIG304"),
     Example(f"{HEAD}        return F.linear(x, self.a.weight), self.a.weight.t()\n", "        return x @ self.a.kernel[...], self.a.kernel[...]\n", "        return x @ self.a.weight.value.T, self.a.weight.value.T\n"),
     Example(f"{HEAD}        return self.w is None, self.w.shape\n", jax="        return self.w is None, self.w.shape\n", why="the variable itself will do"),
     Example(

@@ -84,6 +84,8 @@ def _filled(ctx: Context, owner: ClassInfo, name: str) -> bool:
                         pass
                     case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=holder), attr=attr), attr="append" | "insert" | "extend"), args=[*_, value]):
                         pass
+                    case ast.AugAssign(target=ast.Attribute(value=ast.Name(id=holder), attr=attr), value=value) if ctx.inf.of(value).tag in ("list", "tuple"):
+                        pass
                     case _:
                         continue
                 if attr == name and holder == method.self_name and _reaches_data(ctx.inf.of(value)):
@@ -158,7 +160,7 @@ HEAD = "class Net(nn.Module):\n    def __init__(self, norm=False):\n        supe
 EXAMPLES = (
     Example(
         "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.lin = nn.Linear(3, 3)\n        self.decayed = []\n        self.all = []\n        self.names = []\n"
-        "        self.decayed.append((self.lin.weight, 0.1))\n        self.all.extend(self.lin.parameters())\n        self.names.append(('lin', 0.1))\n",
+        "        self.decayed.append((self.lin.bias, 0.1))\n        self.all.extend(self.lin.parameters())\n        self.names.append(('lin', 0.1))\n",
         "        self.decayed = nnx.data([])\n        self.all = nnx.data([])\n        self.names = []\n", "        self.decayed = []\n        self.all = []\n", why="what a list gets later",
     ),
     Example(
