@@ -10,20 +10,29 @@ def written_out(text: str, tree: ast.Module) -> str:
     if not makers:
         return text
     nodes = list(ast.walk(tree))
-    bound = [n.name if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) else n.arg if isinstance(n, ast.arg) else (n.asname or n.name) if isinstance(n, ast.alias)
-             else n.id if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) else "" for n in nodes]
+    bound = [b for n in nodes for b in _binds(n)]
     lines, made = text.split("\n"), []
-    for call in nodes:
-        for k in call.keywords if isinstance(call, ast.Call) else ():
+    for call in (n for n in nodes if isinstance(n, ast.Call)):
+        for k in call.keywords:
             match k.value:
                 case ast.Call(func=ast.Name(id=name), args=[ast.Name(id=given)], keywords=[]) if k.arg is None and name in makers and bound.count(name) == 1:
-                    said = makers[name]
-                    if said.keys().isdisjoint(o.arg for o in call.keywords) and k.lineno == k.end_lineno:
-                        made.append((k, ", ".join(f"{key} = {given}{value}" for key, value in said.items())))
+                    keys = makers[name]
+                    if keys.keys().isdisjoint(o.arg for o in call.keywords) and k.lineno == k.end_lineno:
+                        made.append((k, ", ".join(f"{key} = {given}{value}" for key, value in keys.items())))
     for k, said in sorted(made, key=lambda m: -m[0].col_offset):
         line = lines[k.lineno - 1].encode()
         lines[k.lineno - 1] = (line[: k.col_offset] + said.encode() + line[k.end_col_offset :]).decode()
     return "\n".join(lines)
+
+
+def _binds(n: ast.AST) -> list[str]:
+    """The names that a node binds."""
+    match n:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+            return [name]
+        case ast.alias():
+            return [n.asname or n.name]
+    return []
 
 
 def _mapping(f: ast.FunctionDef) -> dict[str, str] | None:
