@@ -564,7 +564,6 @@ EXAMPLES = (
         "        self.all = nnx.data([self.a, self.lin.bias])\n        self.few = nnx.data({'a': self.a})\n        self.some = nnx.data([])\n        self.some.append((self.a, 2))\n        self.more = nnx.data([])\n        self.more += [self.a]\n        self.few['b'] = (jnp.exp(self.a[...]),)\n",
         "        self.some.append((self.a, 2))\n", why="a list holds the parameter itself, which goes on changing",
     ),
-    Example("class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.lin = nn.Linear(3, 3)\n        self.all = [self.lin.weight]\n", keras="        self.all = [self.lin.weight]\n", refused="MIG304"),
     Example(f"{HEAD}        return F.linear(x, self.a.weight), self.a.weight.t()\n", "        return x @ self.a.kernel[...], self.a.kernel[...]\n", "        return x @ self.a.weight.value.T, self.a.weight.value.T\n"),
     Example(f"{HEAD}        return self.w is None, self.w.shape\n", jax="        return self.w is None, self.w.shape\n", why="the variable itself will do"),
     Example(
