@@ -43,6 +43,8 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
     if ctx.owned(node) or not any(isinstance(t, ast.Subscript) and _is_tensor(ctx, t.value, t.slice) for top in node.targets for t in _targets(top)):
         return
     target = node.targets[0]
+    if len(node.targets) == 1 and isinstance(target, (ast.Tuple, ast.List)) and _several(ctx, node, target):
+        return
     if len(node.targets) > 1 or not isinstance(target, ast.Subscript):
         ctx.refuse("MIG303", node, "several targets of which one is an element of a tensor")
         return
@@ -58,6 +60,28 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
 
 def _targets(target: ast.expr) -> list[ast.expr]:
     return [t for e in target.elts for t in _targets(e)] if isinstance(target, (ast.Tuple, ast.List)) else [target]
+
+
+def _several(ctx: Context, node: ast.Assign, target: ast.Tuple | ast.List) -> bool:
+    """`a[mask], b[mask] = f(x)`: names take the values, which are written then, where nothing else shares what is written to."""
+    elements = [t for t in target.elts if isinstance(t, ast.Subscript) and _is_tensor(ctx, t.value, t.slice)]
+    plain = {t.id for t in target.elts if isinstance(t, ast.Name)}
+    roots = [_root(ctx, t.value) for t in elements]
+    if len(elements) + len(plain) < len(target.elts) or not all(isinstance(r, ast.Name) for r in roots) or any(isinstance(n, ast.Name) and n.id in plain for t in elements for n in ast.walk(t)):
+        return False
+    shared = any(not (isinstance(e.target, ast.Name) and e.sure) or aliases.others(ctx, node, e) for e in aliases.events(ctx, node))
+    if shared or any(selecting.is_refused(ctx, t) for t in elements) or aliases.is_lost(ctx, node):
+        return False
+    names = {t: ctx.new_name(r.id) for t, r in zip(elements, roots, strict=True) if isinstance(r, ast.Name)}
+    for t in elements:
+        ctx.edit(t, lambda e, t=t: Piece(names[t]), RULE, why="x[i] = y")  # type: ignore[misc]
+
+    def build(e: Emitter) -> Piece:
+        after = [_assigned(ctx, e, t, Piece(names[t]), "set") for t in elements]
+        return Piece(f"\n{e.source.indent(node)}".join([e.original(node).text, *after]))
+
+    ctx.edit(node, build, RULE, why="x[i] = y")
+    return True
 
 
 def _root(ctx: Context, node: ast.expr) -> ast.expr | None:
@@ -563,6 +587,11 @@ def _of_slices(ctx: Context, node: ast.Name) -> bool:
 
 
 EXAMPLES = (
+    Example(
+        "def f(x: torch.Tensor, g):\n    out, logs = torch.zeros_like(x), torch.zeros_like(x)\n    inside = x > 0\n    out[inside], logs[inside] = g(x[inside])\n    n, out[0] = g(x)\n    return out, logs, n\n",
+        jax="    out_, logs_ = g(x[inside])\n    out = where_set(out, inside, out_)\n    logs = where_set(logs, inside, logs_)\n    n, out__ = g(x)\n    out = out.at[0].set(out__)\n", why="elements of several",
+    ),
+    Example("def f(x: torch.Tensor, i, g):\n    out = torch.zeros_like(x)\n    out[i], i = g(x)\n    return out, i\n", refused="MIG303", why="the index is bound anew"),
     Example("def f(x: torch.Tensor):\n    u = (x > 0).byte()\n    return x[u]\n", jax="    return x[u.astype(bool)]\n", why="a mask of the old kind"),
     Example("def f(x):\n    h = x.half()\n    h[0] = 0\n    h += x\n    return h\n", jax="    h = h.at[0].set(0)\n    h = (h + x).astype(h.dtype)\n", why="what is cast and written to is a tensor"),
     Example("def f(x, i):\n    out = x.clone()\n    out[i] = 0\n    return out\n", jax="    out = out.at[i].set(0)\n", why="only tensors are cloned"),
