@@ -297,6 +297,9 @@ def usage(inf: Inference, file: FileInfo, function: FunctionNode | ast.Lambda, n
     held = [(u, parents.get(u)) for u in uses]
     if any(isinstance(p, ast.Attribute) and p.attr in MAPPING_METHODS for _, p in held):
         return Kind("dict")
+    asked = {p.attr for _, p in held if isinstance(p, ast.Attribute)}
+    if "training" in asked and asked & {"eval", "train"}:
+        return Kind("module")
     for use, parent in held:
         if isinstance(parent, ast.Attribute) and parent.attr in ONLY_TENSOR:
             return TENSOR.but(sure=False)

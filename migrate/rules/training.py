@@ -70,13 +70,14 @@ def _of_another(ctx: Context, node: ast.Attribute) -> None:
 
 
 def _handed(ctx: Context) -> list[ClassInfo]:
-    """The module classes whose methods hand `self` to a call."""
+    """The module classes whose methods hand `self` to a call, or are wrapped by a function of the code that may do so."""
     found = {}
     for file in ctx.unit.files.values():
         for f in file.functions:
             if f.owner is not None and f.owner.is_module and f.self_name:
                 calls = (n for n in ast.walk(f.node) if isinstance(n, ast.Call))
-                if any(isinstance(a, ast.Name) and a.id == f.self_name for c in calls for a in [*c.args, *(k.value for k in c.keywords)]):
+                wrapped = any(isinstance(ctx.unit.resolve(file, d), FunctionInfo) for d in f.node.decorator_list if isinstance(d, (ast.Name, ast.Attribute)))
+                if wrapped or any(isinstance(a, ast.Name) and a.id == f.self_name for c in calls for a in [*c.args, *(k.value for k in c.keywords)]):
                     found[f.owner] = True
     ctx.shared["handed_modules"] = list(found)
     return list(found)

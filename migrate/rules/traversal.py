@@ -43,6 +43,8 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=name, first=(func.value,)), RULE, why=func.attr)
     elif func.attr == "apply" and len(node.args) == 1 and "apply" in ctx.support:
         _apply(ctx, node, func)
+    elif func.attr == "train" and isinstance(ctx.source.parent(node), ast.Expr) and len(given := [*node.args, *(k.value for k in node.keywords)]) == 1 and "train_mode" in ctx.support:
+        _set_mode(ctx, node, func, given[0])
     elif func.attr in ("eval", "train") and not isinstance(ctx.source.parent(node), ast.Expr) and f"{func.attr}_mode" in ctx.support:
         name = ctx.name(f"{func.attr}_mode")
         ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=name, first=(func.value,)), RULE, why=func.attr)
@@ -58,6 +60,14 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         ctx.edit(node, lambda e: Piece(f"{name}({e.piece(func.value).text}{stream})"), RULE, why=func.attr)
     elif func.attr in TRANSPARENT | HOOKS:
         ctx.refuse("MIG306", node, "PyTorch's machinery around modules has no counterpart here")
+
+
+def _set_mode(ctx: Context, node: ast.Call, func: ast.Attribute, mode: ast.expr) -> None:
+    """`m.train(mode)` as a statement; the target's method takes no mode."""
+    if isinstance(mode, ast.Constant):
+        ctx.edit(node, lambda e: Piece(f"{e.piece(func.value).at(17)}.{'train' if mode.value else 'eval'}()"), RULE, why=func.attr)
+        return
+    ctx.edit(node, lambda e: Piece(f"{ctx.name('train_mode')}({e.piece(func.value).text}, {e.piece(mode).text})"), RULE, why=func.attr)
 
 
 def _of_part(ctx: Context, node: ast.Call, func: ast.Attribute) -> bool:
@@ -152,6 +162,12 @@ def _apply(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
 
 HEAD = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = nn.Linear(3, 3)\n"
 EXAMPLES = (
+    Example(
+        "def asked(f):\n    def inner(model, *args):\n        before = model.training\n        model.eval()\n        out = f(model, *args)\n        model.train(before)\n        return out\n    return inner\n\n\n"
+        "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.lin = nn.Linear(n, n)\n        self.lin.train(False)\n\n    @asked\n    def go(self, x):\n        return self.lin(x)\n",
+        "        before = not model.deterministic\n        model.eval()\n        out = f(model, *args)\n        train_mode(model, before)\n", "        before = model.training\n", why="a function around a method",
+    ),
+    Example("class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.lin = nn.Linear(n, n)\n        self.lin.train(False)\n", "        self.lin.eval()\n", "        self.lin.", why="the target's method takes no mode"),
     Example(f"{HEAD}        for m in self.modules():\n            print(m)\n", jax="        for m in modules(self):\n"),
     Example(f"{HEAD}        for name, p in self.named_parameters():\n            print(name, p.shape)\n", jax="        for name, p in named_parameters(self):\n"),
     Example(f"{HEAD}        for p in self.parameters():\n            p.data.copy_(torch.arange(p.numel()).view(p.shape))\n", "        for p in torch_parameters(self):\n", "        for p in parameters(self):\n"),
