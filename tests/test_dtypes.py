@@ -31,6 +31,12 @@ CALLS = {
     "+= in 16 bits": ("h = (x * 1).half()\nh += x\nh -= x.sum()\nh *= 2\nh[0] += x[1]\nh[1:3] = s[1:3]\nreturn h"),
     "methods in place in 16 bits": ("h = (x * 1).to(torch.bfloat16)\nh.mul_(x).add_(1)\nh.copy_(h + x)\nk = torch.zeros_like(x, dtype=torch.float16)\nk.add_(s)\nreturn h, k"),
     "functions of 16 bits": ("h = x.bfloat16()\nreturn F.softmax(h, 0), F.softmax(h, 0, dtype=torch.float32), F.gelu(h), h.cumsum(0), h.logsumexp(0), h.norm(), h.mean(), torch.stack([h, h]), torch.cat([h, x])"),
+    "uint8 in lists": ("L = [s.byte(), s.byte()]\nv = torch.stack(L)\nreturn v.cumsum(0), v.sum() - 1000, torch.cat(L).sum() - 1000, torch.hstack(L).cumsum(0), torch.stack([a for a in L]).sum() - 1000"),
+    "uint8 in pieces": ("u = s.byte()\na, b = u.chunk(2)\nc, d = u.view(2, 2).unbind(0)\nreturn a.sum() - 1000, b.cumsum(0), c.cumsum(0), d.sum() - 1000, u.split(3)[0].sum() - 1000, [p.cumsum(0) for p in u.tensor_split(2)][1]"),
+    "uint8 in part": ("u = s.byte()\nv = torch.where(x > 0, u, u)\nw = torch.where(x > 0, x, u)\nreturn v.cumsum(0), v.sum() - 5000, w.sum(), w.cumsum(0), torch.minimum(u, u).sum() - 1000, (u & u).cumsum(0), u.bitwise_or(3).cumsum(0)"),
+    "uint8 among floats": ("u = s.byte()\nreturn u.exp2().sum() if u.ndim > 1 else u.sqrt().sum(), u.sqrt().cumsum(0), u.clamp(0.5).sum(), torch.clamp(u, min=x).sum(), u.clamp_max(2.5).sum(), torch.max(u, x).sum(), torch.add(u, x).sum(), u.mul(0.5).sum()"),
+    "values and indices of uint8": ("u = s.byte()\nv, i = u.sort()\nreturn v.cumsum(0), i.sum(), u.topk(2).values.sum() - 1000, u.cummax(0).values.sum() - 1000, u.view(2, 2).max(1)[0].sum() - 1000, u.view(2, 2).max(dim=1).indices / 2, u.aminmax()[1].sum() - 1000"),
+    "+= of what is given": ("def g(acc: torch.Tensor, v):\n    acc = acc * 1\n    acc += v\n    return acc\nreturn g(torch.zeros(4, dtype=torch.float16), s), g(x.half(), x)"),
     "integers among floats": ("u = x.long()\nreturn u / 2, u.exp(), 2 ** u.clamp(0, 3), u + 0.5, u * x, u.true_divide(3), torch.full((2,), 1), torch.full((2,), 1.0)"),
 }
 

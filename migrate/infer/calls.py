@@ -2,9 +2,10 @@
 import ast
 
 from migrate.infer.engine import CASTS, ONLY_TENSOR, Frame, Inference
-from migrate.infer.expressions import evaluate, iterate, returned
+from migrate.infer.expressions import evaluate, iterate
 from migrate.infer.kinds import BOOL, FLOAT, INT, MODULE, NAMED, NUMBER, NUMPY, SHAPE, STR, TENSOR, UNKNOWN, Kind, join_all, refs
 from migrate.infer.lookups import Lookup, lookup
+from migrate.infer.results import returned
 from migrate.source.modules import ClassInfo, FunctionInfo
 from migrate.tables import Row
 
@@ -101,7 +102,7 @@ def _forward(inf: Inference, node: ast.Call, callee: Kind, args: list[Kind], key
     if isinstance(callee.ref, Row):
         if callee.ref.torch in CONTAINER_CLASSES:
             return _last_of(inf, callee)
-        return returned(callee.ref, args[0] if args else TENSOR) if callee.ref.returns != "module" else TENSOR
+        return returned(callee.ref, args) if callee.ref.returns != "module" else TENSOR
     return TENSOR.but(sure=False)
 
 
@@ -125,8 +126,7 @@ def _function(inf: Inference, frame: Frame, node: ast.Call, callee: Kind, args: 
     if isinstance(ref, Row):
         if ref.returns.startswith("argument "):
             return _given(ref, ref.returns.partition(" ")[2], args, keywords)
-        first = args[0] if args else keywords.get("input", TENSOR)
-        return _of_dtype(ref, returned(ref, first), args, keywords)
+        return _of_dtype(ref, returned(ref, args, keywords), args, keywords)
     if isinstance(ref, ast.Lambda):
         for p, k in zip(ref.args.args, args, strict=False):
             if inf.of(p).is_unknown:
@@ -155,6 +155,7 @@ def _of_a_tensor(inf: Inference, frame: Frame, receiver: ast.expr, call: ast.Cal
     return True
 
 
+BY_ARGUMENTS = ("same", "tensor added up", "tensor raised", "tensor squared", "tensor promoted", "tensor of floats")
 CASTING = ("torch.Tensor.to", "torch.Tensor.type", "torch.Tensor.type_as")  # the dtype is that of an argument
 
 
@@ -168,7 +169,7 @@ def _of_dtype(row: Row, result: Kind, args: list[Kind], keywords: dict[str | Non
         return result.but(dtype=told.dtype, narrow=told.narrow)
     if told is None and keywords["dtype"].tag == "none":
         return result
-    return result.but(dtype="" if row.returns in ("same", "tensor added up") else result.dtype, narrow=False)  # of a dtype that is not known
+    return result.but(dtype="" if row.returns in BY_ARGUMENTS else result.dtype, narrow=False)  # of a dtype that is not known
 
 
 def _given(row: Row, name: str, args: list[Kind], keywords: dict[str | None, Kind]) -> Kind:
@@ -213,7 +214,7 @@ def _method(inf: Inference, frame: Frame, node: ast.Call, receiver: Kind, args: 
             return INT if args or keywords else SHAPE
         if row is None:
             return UNKNOWN
-        return _of_dtype(row, returned(row, receiver if receiver.is_tensor else TENSOR), args, keywords)
+        return _of_dtype(row, returned(row, [receiver if receiver.is_tensor else TENSOR, *args], keywords), args, keywords)
     match receiver.tag:
         case "list" if name in ("append", "insert", "extend") and args and isinstance(node.func.value, ast.Name):
             added = args[-1].element if name == "extend" else args[-1]
@@ -389,7 +390,7 @@ def _mapped(inf: Inference, function: Kind) -> Kind:
     if isinstance(function.ref, FunctionInfo):
         return inf.returns.get(function.ref, UNKNOWN)
     if isinstance(function.ref, Row):
-        return returned(function.ref, TENSOR)
+        return returned(function.ref, [TENSOR])
     if isinstance(function.ref, ast.Lambda):
         return inf.of(function.ref.body)
     if function.tag in ("class", "factory"):

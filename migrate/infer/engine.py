@@ -164,6 +164,9 @@ class Inference:
     def parameter(self, frame: Frame, function: FunctionInfo, p: ast.arg) -> Kind:
         """The kind of a parameter: its annotation, its call sites and default, else how the body uses it."""
         stated = self.annotation(frame.file, p.annotation) if p.annotation else UNKNOWN
+        passed = self._seen_args.get(p, self.arguments.get(p))
+        if stated.is_tensor and not stated.dtype and passed is not None and passed.is_tensor and passed.narrow:
+            return stated.but(dtype=passed.dtype, narrow=True)
         if not stated.is_unknown and stated.tag not in ("list", "tuple", "dict", "module", "object"):
             return stated
         default = function.default(p.arg)

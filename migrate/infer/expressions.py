@@ -7,6 +7,7 @@ from typing import Any
 from migrate.infer.engine import Frame, Inference, constant, usage
 from migrate.infer.kinds import BOOL, BOOL_TENSOR, FACTORY, FLOAT, INT, MODULE, NAMED, NUMBER, NUMPY, STR, TENSOR, UNKNOWN, Kind, join, join_all, refs
 from migrate.infer.lookups import lookup
+from migrate.infer.results import returned
 from migrate.source.modules import ClassInfo, FunctionInfo
 from migrate.source.text import children
 from migrate.tables import Row
@@ -109,7 +110,7 @@ def attribute_of(inf: Inference, base: Kind, name: str) -> Kind:
             if name == "dtype":
                 return Kind("dtype", dtype=base.dtype, narrow=base.narrow, sure=base.sure)
             if row is not None:
-                return _returns(row, "", base)
+                return returned(row, [base])
             return Kind("function", ref=inf.unit.table.by_method.get(name)) if name in inf.unit.table.by_method else UNKNOWN
         case "module" | "object" if isinstance(base.ref, ClassInfo):
             return _member(inf, base.ref, name)
@@ -129,6 +130,8 @@ def attribute_of(inf: Inference, base: Kind, name: str) -> Kind:
             if method is not None:
                 return Kind("function", ref=method)
             return _member(inf, base.ref, name)
+        case "tuple" if (held := base.member(name)) is not None:
+            return held
         case "dict" | "tuple" | "list" | "str":
             return UNKNOWN
         case "unknown" if name in ("shape", "device", "dtype"):
@@ -347,22 +350,6 @@ def _joined(inf: Inference, frame: Frame, node: ast.JoinedStr) -> Kind:
     return STR
 
 
-def _returns(row: Row, stated: str, first: Kind) -> Kind:
-    name = stated or row.returns
-    if name == "same":
-        return first.but(variable="", optional=False) if first.is_tensor else TENSOR
-    if name == "tensor added up" and first.is_tensor:
-        return TENSOR.but(dtype="int" if first.dtype in ("int", "bool") else first.dtype, narrow=first.narrow and first.dtype == "float", sure=first.sure)
-    if name == "module" and first.tag == "module":  # such as weight_norm(layer)
-        return first
-    return NAMED.get(name, TENSOR if name.startswith("tensor") else UNKNOWN)
-
-
-def returned(row: Row, first: Kind) -> Kind:
-    """The kind of an operator's result; `first` is its first argument."""
-    return _returns(row, "", first)
-
-
 def _call(inf: Inference, frame: Frame, node: ast.Call) -> Kind:
     from migrate.infer.calls import call
 
@@ -375,4 +362,4 @@ _HANDLERS: dict[type[ast.expr], Callable[[Inference, Frame, Any], Kind]] = {
     ast.ListComp: _comprehension, ast.SetComp: _comprehension, ast.GeneratorExp: _comprehension, ast.DictComp: _comprehension, ast.Lambda: _lambda,
     ast.JoinedStr: _joined, ast.Call: _call,
 }
-__all__ = ["NUMBER", "evaluate", "iterate", "returned"]
+__all__ = ["NUMBER", "evaluate", "iterate"]
