@@ -307,6 +307,20 @@ def test_tied_linear():
     assert len(jax.tree.leaves(nnx.state(ours, nnx.Param))) == 2
 
 
+def test_a_tied_linear_is_started_as_a_linear_layer():
+    table = nnx.Embed(5, 3, rngs=R)
+    head = linear.TiedLinear(table, nnx.Param(jnp.ones(5)))
+    net = containers.Sequential(head, table)
+    assert [n for n, _ in building.named_parameters(net)] == ["0.weight", "0.bias"] and not list(building.children(head))
+    assert [v.shape for v in building.torch_parameters(net)] == [(5, 3), (5,)]
+    building.apply(net, lambda m: building.set_torch_weight(m, jnp.arange(15.0).reshape(5, 3)) if isinstance(m, nnx.Linear) else None)
+    close(table.embedding[...], jnp.arange(15.0).reshape(5, 3))
+    head.kernel[...] = 2 * head.kernel
+    close(table.embedding[...], 2 * jnp.arange(15.0).reshape(5, 3))
+    close(head(jnp.ones((1, 3))), 2 * jnp.arange(15.0).reshape(5, 3).sum(1)[None] + 1)
+    close(building.torch_weight(head), table.embedding[...])
+
+
 def test_buffer():
     b = Buffer(jnp.ones(2), persistent=False)
     assert not b.get_metadata()["persistent"] and not isinstance(b, nnx.Param)

@@ -96,10 +96,12 @@ class Runner:
     ) -> Any:
         """`body(model, values)` under jit, or eagerly where that fails or `retry` wants it so."""
         if not self.untraceable:
+            kept = self.model.kept()
             try:
                 result = self._traced((kind, extra), body, values)
                 if not retry(result):
                     return result
+                self.model.restore(kept)
             except Exception as e:
                 result = body(self.model.model, values)  # what fails here as well is no matter of tracing
                 self.untraceable, self.frames = describe(e), traceback.extract_tb(e.__traceback__)

@@ -56,6 +56,7 @@ class Tasks:
     def shapes(self) -> str | None:
         """Runs each set of inputs; structure, shapes and dtypes of the outputs."""
         for run in self.content["runs"]:
+            self.reload()  # a forward pass may change the model
             given = self.decode(run["inputs"])
             outcome = self.outcomes[run["name"]] = self.runner.run(given, record=run["name"] != "batch")
             if len(outcome.outputs) != len(run["outputs"]):
@@ -122,12 +123,14 @@ class Tasks:
         count = len(self.result["gradients"])
         try:
             self.model.load(Lazy(want["state"], self.array))
+            whole = self.model.kept()
             given = self.decode(want["inputs"])
             outcome = self.runner.run(given, record=True)
             same_draws(want["draws"], outcome.log)
             if message := Tree(self, want["events"]).judge(outcome.seen, found):
                 self.result["first"] = self.result["first"] or found["first"]
                 raise StageError(f"{AT_KINKS}: {message}")
+            self.model.restore(whole)
             self._gradients(given, want["parameters"], want["slopes"], [], f"{AT_KINKS}: ")
         finally:
             self.reload()

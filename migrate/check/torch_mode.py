@@ -42,8 +42,9 @@ class Mode(TorchDispatchMode):  # type: ignore[misc]
     """Replaces random draws by those of `draws`, and, with `double`, every floating dtype that code asks for by float64; `rounding`: results
     are then rounded as in float32."""
 
-    def __init__(self, draws: Draws, double: bool, rounding: Rounding | None = None) -> None:
+    def __init__(self, draws: Draws, double: bool, rounding: Rounding | None = None, written: set[int] | None = None) -> None:
         super().__init__()
+        self.written: set[int] = set() if written is None else written  # storages; what is written through `data` counts no version
         self.draws = draws
         self.double = double
         self.rounding = rounding
@@ -63,6 +64,8 @@ class Mode(TorchDispatchMode):  # type: ignore[misc]
             out = func(*args, **kwargs)
             if self.rounding is not None:
                 self.rounding.results(func, out)
+            if name[-1] == "_" and args and isinstance(args[0], torch.Tensor):
+                self.written.add(args[0].untyped_storage().data_ptr())
             self.narrow = self.narrow or (self.double and isinstance(out, torch.Tensor) and out.dtype is torch.float32)
             return out
         if name == "native_dropout":
@@ -72,7 +75,10 @@ class Mode(TorchDispatchMode):  # type: ignore[misc]
             kept = self._uniform(x) < 1 - p
             return x * kept / (1 - p), kept
         out = func(*args, **kwargs)
-        return out.copy_(self._fill(name, out, args, kwargs)) if isinstance(out, torch.Tensor) else out
+        if not isinstance(out, torch.Tensor):
+            return out
+        self.written.add(out.untyped_storage().data_ptr())
+        return out.copy_(self._fill(name, out, args, kwargs))
 
     def _uniform(self, like: Any) -> Any:
         return torch.from_numpy(self.draws.next("uniform", tuple(like.shape)))
@@ -117,7 +123,7 @@ def _tidy(value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def mode(draws: Draws, double: bool, rounding: Rounding | None = None) -> Iterator[Mode]:
+def mode(draws: Draws, double: bool, rounding: Rounding | None = None, written: set[int] | None = None) -> Iterator[Mode]:
     """Runs PyTorch with shared draws; with `double`, in float64 all through, while `torch.finfo` still tells of float32."""
     finfo, default = torch.finfo, torch.get_default_dtype()
     fast = torch.backends.mha.get_fastpath_enabled()
@@ -126,7 +132,7 @@ def mode(draws: Draws, double: bool, rounding: Rounding | None = None) -> Iterat
         if double:
             torch.set_default_dtype(torch.float64)
             torch.finfo = lambda dtype=None: finfo(torch.float32 if dtype in (None, torch.float64) else dtype)
-        with Mode(draws, double, rounding) as running:
+        with Mode(draws, double, rounding, written) as running:
             yield running
     finally:
         torch.finfo = finfo

@@ -4,7 +4,7 @@ What the three give for the same inputs becomes a record: the float64 value, and
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ class Sides:
         self.state = {k: values.get(id(v), v.detach()) for k, v in state.items()}
         self.side = "f32"  # the one that runs
         self._rounding: Any = None
+        self._written: set[int] = set()  # the storages that the run has written to
         self._wide = "f64"  # whose values the copy has
         self._turns: Turns | None = None
         self._whole = False  # whether a large model has to be wide as a whole
@@ -123,12 +124,13 @@ class Sides:
     def _run(self, side: str, task: Any, values: Any) -> tuple[Any, list[Any], bool]:
         self.draws = Draws()
         given = convert(side, values)
-        with mode(self.draws, side != "f32", self._rounding) as running:
+        with mode(self.draws, side != "f32", self._rounding, self._written) as running:
             return task(self.models[side], given), self.draws.log, running.narrow
 
     def restore(self, side: str) -> None:
         """Brings the state back that a forward pass may have changed."""
-        self._kept[side].restore()
+        self._kept[side].restore(self._written)
+        self._written.clear()
 
 
 class Kept:
@@ -147,6 +149,7 @@ class Kept:
         elif len(original.values) != len(self.entries):
             raise ValueError("another one has other parameters")
         self.versions = [tensor._version for _, _, tensor in self.entries]
+        self.places = [tensor.data_ptr() for _, _, tensor in self.entries]
         self.turns: Turns | None = None
 
     def become(self, side: str) -> None:
@@ -154,16 +157,18 @@ class Kept:
         self.side, self.versions = side, [-1] * len(self.versions)
         self.restore()
 
-    def restore(self) -> None:
+    def restore(self, storages: Collection[int] = ()) -> None:
         """Brings all back. Tensors count how often they were written to, so that untouched parameters cost nothing; batch normalisation
-        writes to its buffers without counting."""
+        writes to its buffers without counting, and code may write through `data`: to these `storages`, or to another in their place."""
         for i, (place, key, tensor) in enumerate(self.entries):
             if place.get(key) is not tensor:
                 place[key] = tensor
             written = tensor._version != self.versions[i] or not isinstance(tensor, torch.nn.Parameter)
+            written = written or tensor.data_ptr() != self.places[i] or tensor.untyped_storage().data_ptr() in storages
             if written and (self.turns is None or self.turns.is_wide(tensor) or not tensor.is_floating_point()):
                 self.fill(tensor, i)
         self.versions = [tensor._version for _, _, tensor in self.entries]
+        self.places = [tensor.data_ptr() for _, _, tensor in self.entries]
 
     def value(self, i: int) -> Any:
         """The values of an entry."""

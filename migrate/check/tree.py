@@ -101,10 +101,12 @@ class Tree:
         rows = {r["module"]: r for r in result["rows"]}
         message = ""
         for scale, group in _by_scale(probes["runs"]).items():
+            self.tasks.reload()
             override = probes["override"].get(str(scale), {})
             if override:
                 self.tasks.model.load(Lazy(override, self.tasks.array))
             group = [p for p in group if p["module"] in rows and rows[p["module"]]["verdict"] == "same"]
+            group.sort(key=lambda p: -p["module"].count("."))  # the inner ones first: a module may write to the parameters of those in it
             for p, got in zip(group, self._alone(group, scale), strict=True):
                 row = rows[p["module"]]
                 units, error, reason = self._judged(got, p["outputs"])
@@ -112,8 +114,7 @@ class Tree:
                 if reason:
                     what = f"alone, on inputs times {scale:g}: {reason}"
                     row |= {"verdict": "differs", "reason": what, "error": max(row["error"], error)}
-            if override:
-                self.tasks.reload()
+        self.tasks.reload()
         if not result["first"]:
             for row in result["rows"]:  # children end before their parents
                 if row["verdict"] == "differs":

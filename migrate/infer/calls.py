@@ -20,6 +20,7 @@ BUILTIN_RESULTS = {
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.UninitializedParameter", "torch.nn.parameter.UninitializedParameter",
     "torch.nn.Buffer", "torch.nn.parameter.Buffer")
 WALKS = frozenset({"named_parameters", "named_buffers", "named_children", "named_modules"})  # names that only modules have
+ALL = frozenset({"parameters", "buffers"})  # in files that use PyTorch, of what is not known otherwise
 CONTAINER_CLASSES = ("torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict")
 
 
@@ -224,6 +225,8 @@ def _method(inf: Inference, frame: Frame, node: ast.Call, receiver: Kind, args: 
             return Kind("none")
         case "list" | "tuple" | "dict" | "str" | "set" | "shape":
             return _container_method(receiver, name)
+        case "unknown" if name in ALL and not args and name not in inf.method_names():
+            return Kind("list", item=TENSOR.but(variable="param"))
         case "unknown" if name in WALKS and name not in inf.method_names():
             item = TENSOR.but(variable="param") if name != "named_modules" and name != "named_children" else MODULE
             return Kind("list", item=Kind("tuple", items=(STR, item)))

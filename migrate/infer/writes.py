@@ -428,7 +428,8 @@ class Walker:
         if kind.is_tensor:
             piece = int(key[1:-1]) if key != ANY else None
             return self.view(value, node, piece, sure=piece is not None)
-        held = self.state.read(value, key)
+        arrays = kind.tag in CONTAINERS and kind.element.is_tensor and not kind.element.variable
+        held = self.state.read(value, key, symbolic=arrays)
         if kind.is_unknown and not held:
             return doubtful(self.view(value, node))
         return held

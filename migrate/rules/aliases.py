@@ -13,6 +13,7 @@ from migrate.infer.quiet import Quiet
 from migrate.infer.sharing import Shared
 from migrate.infer.writes import Event
 from migrate.rules import views
+from migrate.rules.elements import place_of, written_back
 from migrate.rules.example import Example
 from migrate.source.names import FunctionNode
 
@@ -148,6 +149,7 @@ def check(ctx: Context, node: ast.AST, target: ast.expr | None, itself: bool = F
     `itself`: the target can't be assigned to, so that it keeps its old value as well.
     """
     after: list[After] = []
+    elements: dict[str, After] = {}
     for event in events(ctx, node):
         if not event.sure and not _has_tensors(ctx, node):
             continue
@@ -155,10 +157,22 @@ def check(ctx: Context, node: ast.AST, target: ast.expr | None, itself: bool = F
             made = _repair(ctx, node, event, s, target)
             if made is not None:
                 after.append(made)
+            elif (text := _element(ctx, node, event, s, target)) is not None:
+                elements[text] = lambda e, text=text: text
             else:
                 report(ctx, node, event, s)
         _callers(ctx, node, event)
-    return after
+    return [*after, *elements.values()]
+
+
+def _element(ctx: Context, node: ast.AST, event: Event, s: Shared, target: ast.expr | None) -> str | None:
+    """The statement that puts an element that a loop has changed back into its list or mapping."""
+    if event.argument or s.how != "same" or not isinstance(target, ast.Name) or not isinstance(event.target, ast.Name) or target.id != event.target.id:
+        return None
+    place = place_of(ctx, node, target.id)
+    if place is None or s.path[: s.path.rfind("[")] != ast.unparse(place.container):
+        return None
+    return written_back(ctx, node, place, target.id)
 
 
 def _has_tensors(ctx: Context, node: ast.AST) -> bool:
@@ -168,7 +182,7 @@ def _has_tensors(ctx: Context, node: ast.AST) -> bool:
 
 def report(ctx: Context, node: ast.AST, event: Event, s: Shared) -> None:
     """Says that another place keeps its old value."""
-    target, other = " ".join(ctx.source.segment(event.target).split()), s.path if "[*]" not in s.path else s.root
+    target, other = " ".join(ctx.source.segment(event.target).split()), s.path.partition("[*]")[0]
     if target == other:
         said = f"PyTorch changes `{other}` here"
     elif event.key:

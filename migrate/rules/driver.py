@@ -11,6 +11,7 @@ from migrate.rules import (
     checking,
     constants,
     containers,
+    copying,
     custom_gradients,
     folding,
     gradients,
@@ -69,7 +70,7 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.AnnAssign: (late_options.visit_assign, static.visit_annassign,),
     ast.AugAssign: (late_options.visit_assign, inplace.visit_augmented,),
     ast.Call: (
-        late_options.visit_call, members.visit_call, constants.visit_call, checking.visit_call, placement.visit_call, noise.visit_call, lookups.visit_call, asking.visit_call, partials.visit_call, unpacked.visit_call, mixins.visit_call, modes.visit_call, state.visit_call, notes.visit_call, modules.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
+        late_options.visit_call, members.visit_call, constants.visit_call, checking.visit_call, placement.visit_call, noise.visit_call, lookups.visit_call, asking.visit_call, partials.visit_call, unpacked.visit_call, mixins.visit_call, modes.visit_call, state.visit_call, notes.visit_call, modules.visit_call, copying.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
         positional.visit_call, leftovers.visit_call, branching.visit_value, indexing.visit_call, widths.visit_call,
     ),
     ast.Attribute: (members.visit_attribute, options.visit_attribute, relocation.visit_attribute, picking.visit_attribute, traversal.visit_attribute, training.visit_attribute, state.visit_attribute, type_tests.visit_value, layers.visit_value, operators.visit_attribute, reserved.visit_attribute, leftovers.visit_value),

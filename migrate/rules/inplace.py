@@ -14,6 +14,7 @@ from migrate.infer.engine import usage
 from migrate.infer.kinds import Kind
 from migrate.infer.writes import NO_WRITES, Event
 from migrate.rules import aliases, rngs, selecting, state, views, widths
+from migrate.rules.constraining import kept_gradient
 from migrate.rules.example import Example
 from migrate.source.modules import FunctionInfo
 from migrate.tables import Row, Variant
@@ -127,7 +128,7 @@ def _assigned(ctx: Context, e: Emitter, target: ast.expr, value: Piece, how: str
 
         return write(ctx, e, target, value).text
     if isinstance(target, ast.Name) and kind.variable:
-        return state.fill(ctx, ctx.target.write, v=Piece(target.id), x=value).text
+        return state.fill(ctx, ctx.target.write, v=Piece(target.id), x=kept_gradient(ctx, target, Piece(target.id), value)).text
     if state.of_unknown_layer(ctx, target) and isinstance(target, ast.Attribute):
         owner = e.piece(target.value).text
         return f"{ctx.name('set_torch_weight')}({owner}, {value.text})" if target.attr == "weight" else f"{ctx.name('bias_of')}({owner})[...] = {value.text}"

@@ -5,9 +5,10 @@ Unchanged: `names.split(",")`, `text.view`, a local function called `cat`.
 Refused: an operator without a row, an argument that no variant knows, `torch.add(x, y, out=z)`.
 """
 import ast
+from collections.abc import Callable
 from typing import TypeGuard
 
-from migrate.calls import Bound, Filler, Refusal, bind, choose, template_names
+from migrate.calls import Bound, Filler, Refusal, bind, choose, template, template_names
 from migrate.context import Context
 from migrate.edits import ATOM, LAMBDA, Emitter, Piece
 from migrate.infer.calls import PYTHON_METHODS
@@ -103,7 +104,7 @@ def plan_operator(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | N
     if "rngs" in template_names(variant.to):
         rngs.stream(ctx, node)  # notes now that the module needs a stream
     statement = ctx.source.parent(node)
-    if _gives_back(bound, variant, statement) and not ctx.owned(statement):
+    if _gives_back(bound, variant, statement) and not ctx.owned(statement) and _array(ctx, bound, variant) is None:
         remove_statement(ctx, statement, RULE)
         return True
     made = ctx.edit(node, lambda e: fill(ctx, node, bound, variant, e), RULE, why=row.torch)
@@ -201,11 +202,31 @@ def note(ctx: Context, node: ast.AST, row: Row, variant: Variant) -> None:
 
 def fill(ctx: Context, node: ast.Call, bound: Bound, variant: Variant, emitter: Emitter, text: str = "") -> Piece:
     """The new call."""
+    if not text and (held := _array(ctx, bound, variant)) is not None:
+        return held(emitter)
     text = named(ctx, node, bound, text or _unpacked(ctx, node, variant) or variant.to)
     stream = rngs.stream(ctx, node) if "rngs" in template_names(text) else ""
     if "axes" in template_names(text):
         return Filler(text, variant, bound, ctx.name, ctx.kind, stream, _axes(ctx, node, emitter)).fill(emitter)
     return in_shape(ctx, node, bound, variant, stream, emitter, text) or Filler(text, variant, bound, ctx.name, ctx.kind, stream).fill(emitter)
+
+
+def _array(ctx: Context, bound: Bound, variant: Variant) -> Callable[[Emitter], Piece] | None:
+    """`p.clone()`, `p.detach()` of a parameter under a name: its array now, where the name has the variable, which changes later."""
+    from migrate.rules import state
+
+    root = template(variant.to)
+    stops = isinstance(root, ast.Call) and ast.unparse(root.func) == "jax.lax.stop_gradient"
+    hole = root.args[0] if isinstance(root, ast.Call) and stops else root
+    given = bound.arguments.get(hole.id) if isinstance(hole, ast.Name) else None
+    if not isinstance(given, (ast.Name, ast.Subscript)) or not ctx.kind(given).variable or ctx.kind(given).optional:
+        return None
+
+    def build(e: Emitter) -> Piece:
+        now = state.fill(ctx, ctx.target.read, v=e.piece(given))
+        return Piece(f"{ctx.name('jax')}.lax.stop_gradient({now.text})") if stops else now
+
+    return build
 
 
 def _unpacked(ctx: Context, node: ast.Call, variant: Variant) -> str:
@@ -257,7 +278,8 @@ def visit_attribute(ctx: Context, node: ast.Attribute) -> None:
             ctx.refuse(variant.code, node, variant.reason)
             return
         note(ctx, node, row, variant)
-        ctx.edit(node, lambda e: Filler(variant.to, variant, bound, ctx.name, ctx.kind).fill(e), RULE, why=row.torch)
+        build = _array(ctx, bound, variant) or Filler(variant.to, variant, bound, ctx.name, ctx.kind).fill
+        ctx.edit(node, build, RULE, why=row.torch)
 
 
 def visit_name(ctx: Context, node: ast.Name) -> None:

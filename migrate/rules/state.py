@@ -10,6 +10,7 @@ from migrate.context import Context
 from migrate.edits import OR, TERNARY, Emitter, Piece, piece, required
 from migrate.infer.engine import registered_late
 from migrate.infer.kinds import Kind, refs
+from migrate.rules.constraining import kept_gradient
 from migrate.rules.example import Example
 from migrate.rules.layers import qualified
 from migrate.rules.notes import is_note
@@ -364,7 +365,7 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
     through_data = isinstance(target, ast.Attribute) and target.attr == "data" and ctx.kind(target.value).is_tensor
     variable = target.value if through_data and isinstance(target, ast.Attribute) else target
     if through_data and isinstance(variable, ast.Name) and ctx.kind(variable).variable:
-        ctx.edit(node, lambda e: fill(ctx, ctx.target.write, v=e.piece(variable), x=e.piece(node.value)), RULE, why="variable")
+        ctx.edit(node, lambda e: fill(ctx, ctx.target.write, v=e.piece(variable), x=kept_gradient(ctx, target, e.piece(variable), e.piece(node.value))), RULE, why="variable")
         return
     if not isinstance(variable, ast.Attribute) or ctx.kind(variable.value).tag != "module":
         return
@@ -494,6 +495,7 @@ def write(ctx: Context, e: Emitter, variable: ast.Attribute, value: Piece, templ
     native = _native_state(ctx, variable)
     if _of_any_layer(ctx, variable) and "set_torch_weight" in ctx.support:
         layer = e.piece(variable.value).text
+        value = kept_gradient(ctx, variable, array(ctx, e, variable), value)
         if variable.attr == "weight":
             return Piece(f"{ctx.name('set_torch_weight')}({layer}, {value.text})")
         return fill(ctx, template or ctx.target.write, v=Piece(f"{ctx.name('bias_of')}({layer})"), x=value)
@@ -506,7 +508,7 @@ def write(ctx: Context, e: Emitter, variable: ast.Attribute, value: Piece, templ
         return fill(ctx, ctx.target.write, v=Piece(f"{ctx.name(variable.attr + '_of')}({e.piece(variable.value).text})"), x=value)
     if axes is not None and axes != tuple(range(len(axes))):
         value = Piece(f"{value.at(17)}.T") if axes == tuple(reversed(range(len(axes)))) else Piece(f"{value.at(17)}.transpose{axes}")
-    return fill(ctx, template or ctx.target.write, v=held, x=value)
+    return fill(ctx, template or ctx.target.write, v=held, x=kept_gradient(ctx, variable, held, value))
 
 
 HEAD = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3))\n        self.register_buffer('b', torch.ones(3))\n        self.a = nn.Linear(3, 4)\n\n    def forward(self, x):\n"

@@ -7,12 +7,13 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import Piece
+from migrate.infer.calls import ALL
 from migrate.infer.calls import WALKS as UNIQUE
 from migrate.infer.facts import HOOKS
 from migrate.infer.kinds import refs
 from migrate.rules import calling, rngs
 from migrate.rules.example import Example
-from migrate.source.modules import ClassInfo, FunctionInfo
+from migrate.source.modules import ClassInfo, FileInfo, FunctionInfo
 from migrate.tables import Row
 
 RULE = "traversal"
@@ -34,12 +35,12 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         name, stream = ctx.name("start_anew"), _stream(ctx, node)
         ctx.edit(node, lambda e: Piece(f"{name}({ctx.self_of(node)}{stream})"), RULE, why=func.attr)
         return
-    only_module = kind.is_unknown and (func.attr in UNIQUE or _of_part(ctx, node, func)) and func.attr not in ctx.inf.method_names() and ctx.resolve(func) is None
+    only_module = kind.is_unknown and (func.attr in UNIQUE or _of_part(ctx, node, func) or _of_all(ctx, node, func)) and func.attr not in ctx.inf.method_names() and ctx.resolve(func) is None
     if kind.tag != "module" and not only_module or isinstance(kind.ref, ClassInfo) and kind.ref.method(func.attr) is not None:
         return
     if func.attr in WALKS and func.attr in ctx.support:
         ordered = func.attr.replace("parameters", "torch_parameters")
-        name = ctx.name(ordered if ordered in ctx.support and _depends_on_axes(ctx, node) else func.attr)
+        name = ctx.name(ordered if ordered in ctx.support and _in_torch_order(ctx, node) else func.attr)
         ctx.edit(node, lambda e: calling.inplace(ctx, e, node, func=name, first=(func.value,)), RULE, why=func.attr)
     elif func.attr == "apply" and len(node.args) == 1 and "apply" in ctx.support:
         _apply(ctx, node, func)
@@ -77,6 +78,13 @@ def _of_part(ctx: Context, node: ast.Call, func: ast.Attribute) -> bool:
     return func.attr in WALKS and not node.args and not node.keywords and part and owner is not None and owner.is_module
 
 
+def _of_all(ctx: Context, node: ast.Call, func: ast.Attribute) -> bool:
+    """`net.parameters()`, `net.buffers()` in a file that uses PyTorch: what has no other meaning there."""
+    if func.attr not in ALL or node.args or any(k.arg != "recurse" for k in node.keywords):
+        return False
+    return any(f"{b.dotted}.".startswith("torch.") for bound in ctx.file.names.top.bindings.values() for b in bound if b.kind == "import")
+
+
 def _stream(ctx: Context, node: ast.Call) -> str:
     """The argument that hands on the random stream, where the target threads one."""
     return f", rngs={rngs.stream(ctx, node)}" if ctx.target.threads_rngs else ""
@@ -110,18 +118,47 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
         ctx.edit(node, lambda e: Piece(f"setattr({e.piece(held.value).text}, {e.piece(target.slice).text}, {e.piece(node.value).text})"), RULE, why="_modules")
 
 
-def _depends_on_axes(ctx: Context, walk: ast.Call) -> bool:
-    """Whether a loop over parameters does something with one that the order of its axes matters to."""
+def _in_torch_order(ctx: Context, walk: ast.Call) -> bool:
+    """Whether the axes of the parameters have to be in PyTorch's order. Where one loop of a file wants them so, all that keep values of
+    parameters or write to them have them so: what one loop stores, the next may put back."""
+    if _depends_on_axes(ctx, walk):
+        return True
+    known: dict[FileInfo, bool] = ctx.shared.setdefault("walks in PyTorch's order", {})
+    if ctx.file not in known:
+        walks = [n for n in ctx.source.nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in ("parameters", "named_parameters")]
+        known[ctx.file] = any(_depends_on_axes(ctx, w) and _hands_on(ctx, w) for w in walks)
+    return known[ctx.file] and _hands_on(ctx, walk)
+
+
+def _hands_on(ctx: Context, walk: ast.Call) -> bool:
+    """Whether a loop over parameters does more with them than look at what they are, or start them."""
+    for n in _uses(ctx, walk):
+        up = ctx.source.parent(n)
+        if not (isinstance(up, ast.Attribute) and up.attr in LOOKED_AT) and not (isinstance(up, ast.Call) and ctx.dotted(up.func).startswith(("torch.nn.init.", "builtins."))):
+            return True
+    return False
+
+
+def _uses(ctx: Context, walk: ast.Call) -> list[ast.Name]:
+    """The places where a loop over parameters reads one."""
     loop: ast.AST | None = ctx.source.parent(walk)
     while isinstance(loop, (ast.Call, ast.Starred)):
-        if isinstance(loop, ast.Call) and ctx.dotted(loop.func).endswith(("parameters_to_vector", "vector_to_parameters")):
-            return True
         loop = ctx.source.parent(loop)
     if not isinstance(loop, (ast.For, ast.comprehension)):
-        return False
+        return []
     held = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name) and ctx.kind(n).variable}
     body = loop if isinstance(loop, ast.For) else ctx.source.parent(loop)
-    return any(isinstance(n, ast.Name) and n.id in held and isinstance(n.ctx, ast.Load) and _in_axes(ctx, n) for n in ast.walk(body or loop))
+    return [n for n in ast.walk(body or loop) if isinstance(n, ast.Name) and n.id in held and isinstance(n.ctx, ast.Load)]
+
+
+def _depends_on_axes(ctx: Context, walk: ast.Call) -> bool:
+    """Whether a loop over parameters does something with one that the order of its axes matters to."""
+    around: ast.AST | None = ctx.source.parent(walk)
+    while isinstance(around, (ast.Call, ast.Starred)):
+        if isinstance(around, ast.Call) and ctx.dotted(around.func).endswith(("parameters_to_vector", "vector_to_parameters")):
+            return True
+        around = ctx.source.parent(around)
+    return any(_in_axes(ctx, n) for n in _uses(ctx, walk))
 
 
 def _in_axes(ctx: Context, node: ast.expr) -> bool:
@@ -147,6 +184,7 @@ def _in_axes(ctx: Context, node: ast.expr) -> bool:
     return False
 
 
+LOOKED_AT = frozenset(["numel", "nelement", "shape", "size", "dim", "ndim", "requires_grad", "requires_grad_", "grad", "dtype", "device", "is_cuda", "is_floating_point", "element_size"])
 BY_ELEMENT = frozenset({"uniform", "normal", "trunc_normal", "constant", "zeros", "ones"})
 BY_AXES = frozenset(["size", "view", "reshape", "flatten", "transpose", "permute", "sum", "mean", "norm", "std", "var", "amax", "amin", "max", "min", "argmax", "argmin", "index_select", "select", "narrow", "matmul", "mm", "unbind", "chunk", "split"])
 
@@ -172,6 +210,11 @@ EXAMPLES = (
     Example(f"{HEAD}        for name, p in self.named_parameters():\n            print(name, p.shape)\n", jax="        for name, p in named_parameters(self):\n"),
     Example(f"{HEAD}        for p in self.parameters():\n            p.data.copy_(torch.arange(p.numel()).view(p.shape))\n", "        for p in torch_parameters(self):\n", "        for p in parameters(self):\n"),
     Example(f"{HEAD}        for n, p in self.named_parameters():\n            p.data = torch.zeros(p.shape)\n", "        for n, p in named_torch_parameters(self):\n            p[...] = jnp.zeros(p.shape)\n"),
+    Example(
+        f"{HEAD}        self.held = [p.clone() for p in self.parameters()]\n        for p, h in zip(self.parameters(), self.held):\n            p.data = h\n        self.n = sum(p.numel() for p in self.parameters())\n",
+        "        self.held = nnx.data([p[...] for p in torch_parameters(self)])\n        for p, h in zip(torch_parameters(self), self.held):\n            p[...] = h\n        self.n = sum(p.size for p in parameters(self))\n",
+        "        self.held = [p.value for p in parameters(self)]\n", why="what one loop keeps, another puts back",
+    ),
     Example(f"{HEAD}        for p in self.parameters():\n            nn.init.kaiming_normal_(p)\n", "        for p in torch_parameters(self):\n", why="what depends on the order of axes"),
     Example(f"{HEAD}        self.n = len(list(self.parameters()))\n", jax="        self.n = len(list(parameters(self)))\n"),
     Example(f"{HEAD}        self.apply(self._init)\n\n    def _init(self, m):\n        nn.init.zeros_(m.bias)\n", jax="        apply(self, self._init)\n"),
@@ -184,7 +227,7 @@ EXAMPLES = (
     Example(f"{HEAD}        self.a.register_forward_hook(print, prepend=True)\n", refused="MIG306"),
     Example("class Site:\n    def modules(self):\n        return []\n\n\ndef f(site: Site):\n    return site.modules(), list(site.modules())\n"),
     Example("def f(net):\n    return [n for n, p in net.named_parameters()]\n", jax="    return [n for n, p in named_parameters(net)]\n", why="only modules have it"),
-    Example("def f(names):\n    return names.parameters(), names.apply(print)\n"),
+    Example("def f(names):\n    return names.parameters(3), names.apply(print)\n"),
     Example("class Net(nn.Module):\n    def modules(self):\n        return []\n\n    def forward(self, x):\n        return self.modules()\n", jax="        return self.modules()\n", why="the class's own"),
     Example(f"{HEAD}\n    def forward(self, x):\n        for m in self._modules.values():\n            x = m(x)\n        return x\n", jax="        for m in dict(named_children(self)).values():\n"),
     Example(f"{HEAD}        self._modules['b'] = nn.Linear(3, 3)\n", "        setattr(self, 'b', nnx.Linear(3, 3, rngs=rngs))\n", "        setattr(self, 'b', Linear(3, 3))\n"),
@@ -196,7 +239,9 @@ EXAMPLES = (
     Example(
         "class Copy(nn.Module):\n    def __init__(self, net):\n        super().__init__()\n        self.net = net\n        self.n = sum(p.numel() for p in self.net.parameters())\n", jax="        self.n = sum(p.size for p in parameters(self.net))\n", why="a module that is given",
     ),
-    Example("class Other:\n    def __init__(self, net):\n        self.n = list(net.parameters())\n", why="it may be anything"),
+    Example("class Other:\n    def __init__(self, net):\n        self.n = list(net.children())\n", why="it may be anything"),
+    Example("def count(net):\n    return sum(p.numel() for p in net.parameters())\n", jax="    return sum(p.size for p in parameters(net))\n", why="whatever it is, it has parameters"),
+    Example("class Job:\n    def parameters(self):\n        return []\n\n\ndef show(job):\n    return list(job.parameters())\n", why="another class has such a method"),
     Example(f"{HEAD}        self.a.reset_parameters()\n", "        reset_parameters(self.a, rngs=rngs)\n", "        reset_parameters(self.a)\n", why="a layer starts anew"),
     Example(f"{HEAD}        self.n = len(self.state_dict())\n", "        self.n = len(state_dict(self))\n", ),
     Example(f"{HEAD}\n    def load(self, state):\n        self.load_state_dict(state, strict=False)\n", "        load_state_dict(self, state, strict=False)\n"),

@@ -37,14 +37,24 @@ def without_rngs(arguments):
     return type(arguments)((name, value) for name, value in arguments.items() if not isinstance(value, nnx.Rngs))
 
 
+def in_order(module):
+    """The attributes of a module by name, in the order in which they were assigned: Flax sorts those of a copy, and in `nnx.jit`, but remembers them."""
+    held = vars(module)
+    if list(held) != sorted(held):
+        return held
+    return {name: held[name] for name in (*held.get("_pytree__nodes", ()), *held) if name in held}
+
+
 def named_children(module):
     """(name, submodule) for the direct submodules, in the order in which they were assigned."""
     if isinstance(module, nnx.Sequential):
         items = zip(getattr(module, "child_names", range(len(module.layers))), module.layers)
     elif hasattr(module, "child_names"):
         items = module.items()
+    elif isinstance(module, (nnx.List, list, tuple)):
+        items = enumerate(module)
     else:
-        items = enumerate(module) if isinstance(module, (nnx.List, list, tuple)) else vars(module).items()
+        items = in_order(module).items()
     for name, child in items:
         if isinstance(child, nnx.Module):
             yield str(name), child
@@ -74,11 +84,12 @@ def modules(module):
 
 def named_variables(module):
     """(PyTorch's name, variable) for the variables of a module itself."""
-    own = module.items() if hasattr(module, "child_names") and not isinstance(module, nnx.Sequential) else vars(module).items()
+    own = dict(module.items()) if hasattr(module, "child_names") and not isinstance(module, nnx.Sequential) else in_order(module)
     names = {place[0]: name for name, place in getattr(module, "torch_state", {}).items() if place}
     if not names and isinstance(module, (nnx.Linear, nnx.LayerNorm, nnx.RMSNorm, nnx.Embed)):
         names = {"kernel": "weight", "scale": "weight", "embedding": "weight"}
-    return [(names.get(name, name), v) for name, v in own if isinstance(v, nnx.Variable) and not isinstance(v, nnx.RngState)]
+    own = {name: own[name] for name in (*names, *own) if name in own}  # the weight first, as PyTorch has it
+    return [(names.get(name, name), v) for name, v in own.items() if isinstance(v, nnx.Variable) and not isinstance(v, nnx.RngState)]
 
 
 def named_parameters(module, recurse=True):

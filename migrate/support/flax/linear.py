@@ -38,17 +38,26 @@ class Bilinear(nnx.Module):
         return bilinear(input1, input2, self.weight[...], self.bias)
 
 
-class TiedLinear(nnx.Module):
+class Turned(nnx.Param):
+    """A matrix with its axes the other way round; what is written to it goes into the matrix, `source`."""
+
+    def set_value(self, value, **index):
+        super().set_value(value, **index)
+        self.source.set_value(self[...].T)
+
+
+class TiedLinear(nnx.Linear):
     """A linear layer whose weight is the table of an embedding: (*, width) -> (*, rows)."""
 
-    torch_names = {"weight": "embed.weight"}
-    kernel = property(lambda self: self.embed.embedding[...].T)
+    torch_state = {"weight": ("embedding", None), "bias": ("bias", None)}
+    kernel = property(lambda self: Turned(self.embedding[...].T, source=self.embedding))
 
     def __init__(self, embed, bias=None):
-        self.embed, self.bias = embed, nnx.data(bias)
+        self.embedding, self.bias = embed.embedding, nnx.data(bias)
+        self.out_features, self.in_features = embed.embedding.shape
 
     def __call__(self, input):
-        out = jnp.matmul(input, self.kernel)
+        out = jnp.matmul(input, self.embedding[...].T)
         return out if self.bias is None else out + self.bias[...]
 
 

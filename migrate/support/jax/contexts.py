@@ -18,6 +18,21 @@ def no_context(*args, **kwargs):
     return args[0] if args and callable(args[0]) else NoContext()
 
 
+def with_gradient_of(old, new):
+    """The numbers of `new` with the gradient of `old`: a parameter that is written to where no gradient is recorded."""
+
+    @jax.custom_jvp
+    def write(old, new):
+        return new
+
+    @write.defjvp
+    def of_old(values, tangents):
+        return write(*values), tangents[0]
+
+    old = jnp.asarray(old)
+    return write(old, jnp.broadcast_to(jnp.asarray(new, old.dtype), old.shape))
+
+
 def without_gradient(value):
     """The value as a constant to gradients: its arrays, also those within lists, tuples, mappings and records; all else is as it is."""
     if isinstance(value, jax.Array):
