@@ -57,6 +57,8 @@ class Net(nn.Module):
         y = self.a(x)
 '''
 BODIES = {
+    "a weight through data": "self.a.weight.data.clamp_(0)\nreturn self.a(x)",
+    "a weight in place": "with torch.no_grad():\n    self.a.weight.clamp_(0)\nreturn self.a(x)",
     "an attribute": "with torch.no_grad():\n    self.cache = y.exp()\nreturn y * self.cache",
     "an element": "out = torch.zeros_like(y)\nwith torch.no_grad():\n    out[:, 0] = y[:, 1].exp()\nreturn y * out",
     "a list": "ys = []\nwith torch.no_grad():\n    for i in range(3):\n        ys.append((y * i).exp())\nreturn y * torch.stack(ys).sum(0)",
@@ -131,8 +133,6 @@ LEFT = {
     "a name of the data": "s = y * 2\nd = s.data\nd.mul_(2)\nreturn y * s",
     "a name of what is detached": "s = y * 2\nd = s.detach()\nd[0] = 5.0\nreturn y * s",
     "a name of zeros' data": "z = torch.zeros(3, 4)\nd = z.data\nd.copy_(y)\nreturn y * z",
-    "a weight through data": "self.a.weight.data.clamp_(0)\nreturn self.a(x)",
-    "a weight in place": "with torch.no_grad():\n    self.a.weight.clamp_(0)\nreturn self.a(x)",
     "a function that works in place": "s = y * 2\nwith torch.no_grad():\n    torch.nn.functional.relu(s, inplace=True)\nreturn y * s",
     "a local function that works in place": "def half(t):\n    t.mul_(0.5)\n    return t\ns = y * 2\nwith torch.no_grad():\n    half(s)\nreturn y * s",
     "an element of a list in place": "s = [y * 2]\nwith torch.no_grad():\n    s[0].mul_(2)\nreturn y * s[0]",

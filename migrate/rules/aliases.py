@@ -158,11 +158,15 @@ def check(ctx: Context, node: ast.AST, target: ast.expr | None, itself: bool = F
             if made is not None:
                 after.append(made)
             elif (text := _element(ctx, node, event, s, target)) is not None:
-                elements[text] = lambda e, text=text: text
+                elements[text] = _said(text)
             else:
                 report(ctx, node, event, s)
         _callers(ctx, node, event)
     return [*after, *elements.values()]
+
+
+def _said(text: str) -> After:
+    return lambda e: text
 
 
 def _element(ctx: Context, node: ast.AST, event: Event, s: Shared, target: ast.expr | None) -> str | None:

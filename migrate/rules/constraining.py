@@ -18,9 +18,15 @@ RULE = "constraining"
 
 def kept_gradient(ctx: Context, target: ast.expr, held: Piece, value: Piece) -> Piece:
     """The new value of a variable that `target` names and the output calls `held`, with the variable's gradient where PyTorch keeps that."""
-    if ctx.kind(target).variable != "param" or "with_gradient_of" not in ctx.support or not _is_silent(ctx, target) or not _is_forward(ctx, target):
+    if not keeps_gradient(ctx, target):
         return value
     return Piece(f"{ctx.name('with_gradient_of')}({held.at(LAMBDA)}, {value.at(LAMBDA)})")
+
+
+def keeps_gradient(ctx: Context, target: ast.expr) -> bool:
+    """Whether what is written to is a parameter in a forward pass that has, in PyTorch, no gradient of what it is given."""
+    f = ctx.function_of(target)
+    return ctx.kind(target).variable == "param" and "with_gradient_of" in ctx.support and f is not None and _is_silent(ctx, target) and runs_forward(ctx, f)
 
 
 def _is_silent(ctx: Context, target: ast.expr) -> bool:
@@ -41,40 +47,39 @@ def _is_off(ctx: Context, made: ast.expr) -> bool:
     return ctx.dotted(made.func if isinstance(made, ast.Call) else made) in OFF
 
 
-def _is_forward(ctx: Context, node: ast.AST) -> bool:
-    """Whether a forward pass runs the code."""
+def runs_forward(ctx: Context, function: FunctionInfo) -> bool:
+    """Whether a function is the forward of a module, or one that this leads to."""
     reached = ctx.shared.get(RULE)
     if reached is None:
         reached = ctx.shared[RULE] = _reached(ctx)
-    f = ctx.function_of(node)
-    while f is not None and f not in reached:
-        f = ctx.function_of(f.node)
-    return f is not None
+    at: FunctionInfo | None = function
+    while at is not None and at not in reached:
+        at = ctx.function_of(at.node)
+    return at is not None
 
 
 def _reached(ctx: Context) -> set[FunctionInfo]:
-    """The functions that the forward passes of the unit's modules call, and those that these call."""
+    """The functions that the forward passes of the unit's modules lead to."""
     classes = [c for file in ctx.unit.files.values() for c in file.classes if c.is_module]
-    stack = [c.methods["forward"] for c in classes if "forward" in c.methods]
+    stack = [c.methods[name] for c in classes for name in ("forward", "__call__") if name in c.methods]
     found: set[FunctionInfo] = set()
     while stack:
         f = stack.pop()
         if f not in found:
             found.add(f)
-            stack += _called(ctx, f, classes)
+            stack += _led_to(ctx, f, classes)
     return found
 
 
-def _called(ctx: Context, f: FunctionInfo, classes: list[ClassInfo]) -> Iterator[FunctionInfo]:
-    for call in (n for n in walk(f.node) if isinstance(n, ast.Call)):
-        func = call.func
-        held = ctx.kind(func).ref
-        if isinstance(held, FunctionInfo):
+def _led_to(ctx: Context, f: FunctionInfo, classes: list[ClassInfo]) -> Iterator[FunctionInfo]:
+    """What a function calls, or takes of an object: a property runs as well."""
+    for n in walk(f.node):
+        if isinstance(n, ast.Call) and isinstance(held := ctx.kind(n.func).ref, FunctionInfo):
             yield held
-        elif isinstance(func, ast.Attribute):
-            own = f.owner if isinstance(func.value, ast.Name) and func.value.id == f.self_name else ctx.kind(func.value).ref
+        elif isinstance(n, ast.Attribute):
+            own = f.owner if isinstance(n.value, ast.Name) and n.value.id == f.self_name else ctx.kind(n.value).ref
             if isinstance(own, ClassInfo):
-                yield from (m for c in classes if own in c.mro() and (m := c.method(func.attr)) is not None)
+                yield from (m for c in classes if own in c.mro() and (m := c.method(n.attr)) is not None)
 
 
 HEAD = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.w = nn.Parameter(torch.ones(3))\n        self.register_buffer('s', torch.ones(3))\n\n"

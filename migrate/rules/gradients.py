@@ -10,10 +10,11 @@ from migrate.context import Context
 from migrate.edits import NOT, Emitter
 from migrate.rules import aliases, views
 from migrate.rules.constancy import RULE, constant, form_of, has_none, hold, holds_tensors, is_record
+from migrate.rules.constraining import keeps_gradient, runs_forward
 from migrate.rules.example import Example
 from migrate.rules.inplace import functional
 from migrate.rules.regions import FILLING, UNSURE, Region, regions
-from migrate.rules.unrecorded import is_fresh, runs_forward, said
+from migrate.rules.unrecorded import is_fresh, said
 from migrate.source.text import walk
 
 PARTIAL = frozenset({"functools.partial", "functools.partialmethod"})
@@ -147,7 +148,7 @@ def _writes(ctx: Context, region: Region, n: ast.AST, off: frozenset[ast.AST]) -
             continue
         names = [s.root for s in e.shared if s.place != "attribute" and not s.constant and s.root not in region.bound and region.used_outside(s.root)]
         root, kind = e.target, ctx.kind(e.target)
-        if isinstance(root, ast.Attribute) and (runs_forward(region.function) if kind.variable == "param" else form_of(kind) == "array" and region.reads_attribute(root.attr)):
+        if isinstance(root, ast.Attribute) and (runs_forward(ctx, region.function) and not keeps_gradient(ctx, root) if kind.variable == "param" else form_of(kind) == "array" and region.reads_attribute(root.attr)):
             ctx.report("MIG201", n, said(ast.unparse(root)))
         elif names and form_of(kind) == "array":
             ctx.report("MIG201", n, said(names[0]))

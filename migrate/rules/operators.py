@@ -8,7 +8,7 @@ import ast
 from collections.abc import Callable
 from typing import TypeGuard
 
-from migrate.calls import Bound, Filler, Refusal, bind, choose, template, template_names
+from migrate.calls import Bound, Filler, Refusal, bind, choose, template_names
 from migrate.context import Context
 from migrate.edits import ATOM, LAMBDA, Emitter, Piece
 from migrate.infer.calls import PYTHON_METHODS
@@ -20,7 +20,7 @@ from migrate.rules.example import Example
 from migrate.rules.shaping import in_shape, named
 from migrate.source.modules import FileInfo
 from migrate.source.names import Scope
-from migrate.tables import Row, Variant, holes
+from migrate.tables import Row, Variant, holes, template
 
 RULE = "operators"
 TENSORS = frozenset(["input", "other", "tensor", "tensors", "self", "operands", "condition", "mat", "vec"])
@@ -104,7 +104,8 @@ def plan_operator(ctx: Context, node: ast.Call, row: Row, receiver: ast.expr | N
     if "rngs" in template_names(variant.to):
         rngs.stream(ctx, node)  # notes now that the module needs a stream
     statement = ctx.source.parent(node)
-    if _gives_back(bound, variant, statement) and not ctx.owned(statement) and _array(ctx, bound, variant) is None:
+    array = _array(ctx, bound, variant)
+    if array is None and _gives_back(bound, variant, statement) and not ctx.owned(statement):
         remove_statement(ctx, statement, RULE)
         return True
     made = ctx.edit(node, lambda e: fill(ctx, node, bound, variant, e), RULE, why=row.torch)

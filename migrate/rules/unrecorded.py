@@ -11,10 +11,10 @@ from migrate.context import Context
 from migrate.infer.writes import Event
 from migrate.rules import aliases, constancy
 from migrate.rules.constancy import hold, is_number
+from migrate.rules.constraining import keeps_gradient, runs_forward
 from migrate.rules.example import Example
 from migrate.rules.regions import no_gradient, regions
-from migrate.source.modules import ClassInfo, FunctionInfo
-from migrate.source.text import walk
+from migrate.source.modules import FunctionInfo
 
 WORDS = ("detach", "data")
 
@@ -35,7 +35,7 @@ def finish(ctx: Context) -> None:
 def _write(ctx: Context, f: FunctionInfo | None, n: ast.AST, e: Event, off: frozenset[ast.AST]) -> None:
     holders = [s for s in aliases.others(ctx, n, e, itself=True) if not s.constant]
     variable, kind = ctx.kind(e.target).variable, ctx.kind(e.target)
-    if not holders or f is None or kind.dtype in ("int", "bool") or variable and not runs_forward(f):
+    if not holders or f is None or kind.dtype in ("int", "bool") or variable and not runs_forward(ctx, f) or keeps_gradient(ctx, e.target):
         return
     if variable == "buffer" or is_fresh(ctx, e, off):
         if all(is_number(ctx, v) for v in given(n)):
@@ -82,21 +82,6 @@ def _earns(ctx: Context, e: Event, off: frozenset[ast.AST]) -> bool:
     )
 
 
-def runs_forward(f: FunctionInfo) -> bool:
-    """Whether a function is the forward of a module, or a method that it leads to."""
-    owner = f.owner
-    if not isinstance(owner, ClassInfo) or not owner.is_module:
-        return False
-    todo, seen = ["forward", "__call__"], set[str]()
-    while todo:
-        method = owner.method(todo.pop())
-        if method is None or method.name in seen:
-            continue
-        seen.add(method.name)
-        todo += [n.attr for n in walk(method.node) if isinstance(n, ast.Attribute)]
-    return f.name in seen
-
-
 HEAD = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.register_buffer('mean', torch.zeros(3))\n        self.weight = nn.Parameter(torch.ones(3))\n\n"
 EXAMPLES = (
     Example(HEAD + "    def forward(self, x):\n        self.mean.data.copy_(x.mean(0))\n        return x - self.mean\n", jax="jax.lax.stop_gradient(jnp.mean(x, axis=0))", why="what a buffer gets has no gradient"),
@@ -104,7 +89,7 @@ EXAMPLES = (
     Example("def f(x: torch.Tensor):\n    y = x * 2\n    y.detach().clamp_(0, 1)\n    return y\n", jax="    return y\n", reported="MIG201", why="PyTorch's gradient is that of y before"),
     Example("def f(x: torch.Tensor):\n    y = x * 2\n    z = y.data\n    z[0] = 1.0\n    return y\n", jax="    return y\n", reported="MIG201", why="z is y without its gradient"),
     Example("def f(x: torch.Tensor):\n    y = x * 2\n    y.data = x.exp()\n    return y\n", jax="    return y\n", reported="MIG201"),
-    Example(HEAD + "    def forward(self, x):\n        self.weight.data.clamp_(0, 1)\n        return x * self.weight\n", jax="        return x * self.weight", reported="MIG201", why="the gradient is that of the weight that is used"),
+    Example(HEAD + "    def forward(self, x):\n        self.weight.data.clamp_(0, 1)\n        return x * self.weight\n", jax="with_gradient_of(self.weight, ", why="the gradient is that of the weight that is used"),
     Example(HEAD + "    def clip(self):\n        self.weight.data.clamp_(0, 1)\n\n    def forward(self, x):\n        return x * self.weight\n", jax="    def clip(self):\n", why="not part of forward"),
     Example("def f(x: torch.Tensor):\n    z = x.detach()\n    z = z.mul(2)\n    return z\n", jax="    z = z * 2\n", why="nothing is written in place"),
     Example("def f(record):\n    record.data = [1]\n    return record.data\n", why="no tensor"),
