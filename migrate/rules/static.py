@@ -43,6 +43,8 @@ def _wrap(ctx: Context, node: ast.stmt, target: ast.Attribute, value: ast.expr) 
     if owner is None or not owner.is_module or not ctx.is_self(target.value):
         return
     kind = ctx.kind(value)
+    if isinstance(value, ast.Call) and ctx.dotted(value.func) == "collections.defaultdict" and len(value.args) == 1 and not value.keywords:
+        kind = Kind("dict", items=())
     if _holds_data(kind) or kind.items == () and kind.tag in ("list", "dict") and (_stated(ctx, node) or _filled(ctx, owner, target.attr)) or (kind.tag in STATIC or kind.optional and isinstance(value, ast.Name)) and _data_elsewhere(ctx, owner, target, kind.tag == "none", _closes(ctx, value)):
         if not ctx.owned(value) or kind.tag != "dict":
             ctx.shared.setdefault("stored", []).append(value)
@@ -84,6 +86,8 @@ def _filled(ctx: Context, owner: ClassInfo, name: str) -> bool:
                         pass
                     case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=holder), attr=attr), attr="append" | "insert" | "extend"), args=[*_, value]):
                         pass
+                    case ast.Call(func=ast.Attribute(value=ast.Subscript(value=ast.Attribute(value=ast.Name(id=holder), attr=attr)), attr="append" | "insert" | "extend"), args=[*_, value]):
+                        pass  # what an element holds
                     case ast.AugAssign(target=ast.Attribute(value=ast.Name(id=holder), attr=attr), value=value) if ctx.inf.of(value).tag in ("list", "tuple"):
                         pass
                     case _:
@@ -158,6 +162,11 @@ def _above(ctx: Context, node: ast.AST) -> dict[ast.AST, ast.AST]:
 
 HEAD = "class Net(nn.Module):\n    def __init__(self, norm=False):\n        super().__init__()\n"
 EXAMPLES = (
+    Example(
+        "from collections import defaultdict\n\n\nclass Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.layers = nn.ModuleList()\n        self.at = defaultdict(list)\n        self.seen = defaultdict(int)\n"
+        "        for i in range(n):\n            lin = nn.Linear(3, 3)\n            self.layers.append(lin)\n            self.at[i // 2].append(lin)\n",
+        "        self.at = nnx.data(defaultdict(list))\n        self.seen = defaultdict(int)\n", "        self.at = defaultdict(list)\n", why="lists of modules by a number",
+    ),
     Example(
         "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.lin = nn.Linear(3, 3)\n        self.decayed = []\n        self.all = []\n        self.names = []\n"
         "        self.decayed.append((self.lin.bias, 0.1))\n        self.all.extend(self.lin.parameters())\n        self.names.append(('lin', 0.1))\n",

@@ -19,7 +19,8 @@ from migrate.tables import Row
 RULE = "traversal"
 WALKS = frozenset({"modules", "named_modules", "children", "named_children", "parameters", "named_parameters", "buffers", "named_buffers", "get_submodule", "get_parameter"})
 CHECKPOINTS = frozenset({"state_dict", "load_state_dict"})
-TRANSPARENT = CHECKPOINTS | frozenset({"zero_grad", "register_full_backward_hook", "half", "double", "bfloat16", "_apply"})
+BACKWARD = frozenset({"register_full_backward_hook", "register_backward_hook", "register_full_backward_pre_hook"})  # names that only modules have
+TRANSPARENT = CHECKPOINTS | BACKWARD | frozenset({"zero_grad", "half", "double", "bfloat16", "_apply"})
 
 
 def visit_call(ctx: Context, node: ast.Call) -> None:
@@ -35,7 +36,7 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         name, stream = ctx.name("start_anew"), _stream(ctx, node)
         ctx.edit(node, lambda e: Piece(f"{name}({ctx.self_of(node)}{stream})"), RULE, why=func.attr)
         return
-    only_module = kind.is_unknown and (func.attr in UNIQUE or _of_part(ctx, node, func) or _of_all(ctx, node, func)) and func.attr not in ctx.inf.method_names() and ctx.resolve(func) is None
+    only_module = kind.is_unknown and (func.attr in UNIQUE | BACKWARD or _of_part(ctx, node, func) or _of_all(ctx, node, func)) and func.attr not in ctx.inf.method_names() and ctx.resolve(func) is None
     if kind.tag != "module" and not only_module or isinstance(kind.ref, ClassInfo) and kind.ref.method(func.attr) is not None:
         return
     if func.attr in WALKS and func.attr in ctx.support:
@@ -200,6 +201,7 @@ def _apply(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
 
 HEAD = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = nn.Linear(3, 3)\n"
 EXAMPLES = (
+    Example("def f(module, hook):\n    return module.register_backward_hook(hook)\n", refused="MIG306"),
     Example(
         "def asked(f):\n    def inner(model, *args):\n        before = model.training\n        model.eval()\n        out = f(model, *args)\n        model.train(before)\n        return out\n    return inner\n\n\n"
         "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.lin = nn.Linear(n, n)\n        self.lin.train(False)\n\n    @asked\n    def go(self, x):\n        return self.lin(x)\n",
