@@ -188,3 +188,21 @@ def test_options_of_functions_are_refused() -> None:
     """An activation is a function here and keeps no options."""
     found = migrate.convert_source("from torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.act = nn.ELU(0.5)\n\n    def forward(self, x):\n        return self.act(x) * self.act.alpha\n", target="flax")
     assert [d.line for d in found.diagnostics if d.code == "MIG301"] == [10]
+
+
+@pytest.mark.parametrize(("name", "kept"), [("self.kind", True), ("'Wide'", True), ("'Small'", False)])
+def test_classes_by_name(tmp_path: Path, name: str, kept: bool) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "__init__.py").write_text("")
+    block = "class {}(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.lin = nn.Linear(n, n)\n\n\n"
+    (tmp_path / "lib" / "blocks.py").write_text(f"import torch.nn as nn\n\n\n{block.format('Small')}{block.format('Wide')}TABLE = 3\n")
+    (tmp_path / "lib" / "config.py").write_text(
+        f"class Config:\n    kind = 'Wide'\n\n    @property\n    def block(self) -> type:\n        import lib.blocks\n\n        return getattr(lib.blocks, {name})\n"
+    )
+    (tmp_path / "main.py").write_text(
+        "import torch.nn as nn\nfrom lib.config import Config\n\n\nclass Net(nn.Module):\n    def __init__(self, config: Config):\n        super().__init__()\n        self.block = config.block(3)\n"
+    )
+    found = migrate.convert_path(tmp_path / "main.py", tmp_path / "out")
+    blocks = found.files[tmp_path / "lib" / "blocks.py"].code
+    assert ("class Wide(nnx.Module)" in blocks) == kept and "TABLE" not in blocks
+    assert "config.block(3, rngs=rngs)" in found.files[tmp_path / "main.py"].code

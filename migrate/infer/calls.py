@@ -304,6 +304,8 @@ def _imported(inf: Inference, frame: Frame, node: ast.Call, name: str, args: lis
     module, _, last = name.rpartition(".")
     if name == "builtins.getattr" and (found := lookup(inf.unit, frame.file, node)) is not None:
         return looked_up(found)
+    if name == "builtins.getattr" and len(node.args) in (2, 3) and (local := _in_module(inf, frame, node)) is not None:
+        return local
     if name == "builtins.globals":
         return _globals(inf, frame)
     if module == "builtins":
@@ -338,6 +340,20 @@ def _globals(inf: Inference, frame: Frame) -> Kind:
     held = frozenset(f for f in found if isinstance(f, (ClassInfo, FunctionInfo)) or isinstance(f, Row) and f.kind == "layer")
     makes = any(isinstance(f, Row) or isinstance(f, ClassInfo) and f.is_module for f in held)
     return Kind("dict", item=Kind("factory", ref=held)) if makes else Kind("dict")
+
+
+def _in_module(inf: Inference, frame: Frame, node: ast.Call) -> Kind | None:
+    """What `getattr(blocks, name)` may give, where `blocks` is a local module that defines modules."""
+    holder, wanted = node.args[:2]
+    dotted = inf.resolve(frame.file, holder) if isinstance(holder, (ast.Name, ast.Attribute)) else None
+    file = inf.unit.files.get(dotted) if isinstance(dotted, str) else None
+    if file is None:
+        return None
+    if isinstance(wanted, ast.Constant):
+        found = inf.unit.named(f"{file.module}.{wanted.value}")
+        return Kind("class", ref=found) if isinstance(found, ClassInfo) else None
+    held = frozenset(c for c in file.classes if c.is_module and c.dotted == f"{file.module}.{c.name}")
+    return Kind("factory", ref=held) if held else None
 
 
 def looked_up(found: Lookup) -> Kind:

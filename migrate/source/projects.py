@@ -299,12 +299,27 @@ class Reach:
                     self.need(module, bound)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier() and node.value in module.binders and module.whole:
                 self._use(module, node.value)
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) > 1:
+                self._look_up(module, node.args[0], node.args[1])
         for attribute in _attributes(nodes):
             self._attribute(module, attribute)
         for wanted in sorted(_reflected(nodes) - self.reflected):
             self.reflected.add(wanted)
             for other in [m for m in self.modules.values() if m.needed and wanted in m.binders]:
                 self.need(other, wanted)
+
+    def _look_up(self, module: Module, holder: ast.expr, name: ast.expr) -> None:
+        """Needs what `getattr(layers, name)` may give, where `layers` is a local module: any class or function that it defines."""
+        path = ast.unparse(holder).split(".") if isinstance(holder, (ast.Name, ast.Attribute)) else [""]
+        target = self._module_of(module, path[0])
+        for part in path[1:]:
+            target = self.get(f"{target.name}.{part}") if target is not None else None
+        if target is None:
+            return
+        known = name.value if isinstance(name, ast.Constant) else None
+        for bound, statements in list(target.binders.items()):
+            if bound == known or known is None and all(isinstance(b, DEFINITIONS) for b in statements):
+                self.need(target, bound)
 
     def _may_hide(self, module: Module, s: ast.stmt, nodes: list[ast.AST]) -> bool:
         """Whether something within a statement has the name of something of the module; what else is used is needed by no name."""
