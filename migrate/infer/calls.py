@@ -350,6 +350,8 @@ def _in_module(inf: Inference, frame: Frame, node: ast.Call) -> Kind | None:
     if file is None:
         return None
     if isinstance(wanted, ast.Constant):
+        if not isinstance(wanted.value, str):
+            return None
         found = inf.unit.named(f"{file.module}.{wanted.value}")
         return Kind("class", ref=found) if isinstance(found, ClassInfo) else None
     held = frozenset(c for c in file.classes if c.is_module and c.dotted == f"{file.module}.{c.name}")
