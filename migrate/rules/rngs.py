@@ -24,7 +24,7 @@ def stream(ctx: Context, node: ast.AST) -> str:
             ctx.report("MIG301", node, "`rngs` is a name of this code, and the random stream needs it: give it another name")
         return "rngs"
     if _is_default(ctx, node):
-        return _new_stream(ctx)
+        return new_stream(ctx)
     owner, name = ctx.class_of(node), ctx.self_of(node)
     if owner is not None and owner.is_module and name:
         owner.traits.add("rngs")
@@ -49,9 +49,9 @@ def _fresh(ctx: Context, node: ast.AST) -> str:
     """A stream of the code's own: one for the whole file where the place may run again, as a new one would draw the same numbers."""
     if ctx.target.threads_rngs and ctx.source.enclosing(node, *LOOPS) is not None:
         if "file_stream" not in ctx.shared:
-            ctx.shared["file_stream"] = ctx.new_name("rngs"), _new_stream(ctx)
+            ctx.shared["file_stream"] = ctx.new_name("rngs"), new_stream(ctx)
         return str(ctx.shared["file_stream"][0])
-    return _new_stream(ctx)
+    return new_stream(ctx)
 
 
 def block(ctx: Context) -> str:
@@ -59,10 +59,11 @@ def block(ctx: Context) -> str:
     return "{} = {}\n".format(*ctx.shared["file_stream"]) if "file_stream" in ctx.shared else ""
 
 
-def _new_stream(ctx: Context) -> str:
+def new_stream(ctx: Context, seed: str = "") -> str:
+    """A stream of its own; from a `seed`, where one is given."""
     head, _, rest = ctx.target.rngs_new.partition("(")
     root, dot, tail = head.partition(".")
-    return f"{ctx.name(root)}{dot}{tail}({rest}"
+    return f"{ctx.name(root)}{dot}{tail}({seed + ')' if seed else rest}"
 
 
 def stream_attribute(owner: ClassInfo) -> str:
