@@ -330,7 +330,9 @@ class Filler:
 
     def _cast(self, cast: str, node: ast.expr, made: Piece) -> Piece:
         kind = self.kind_of(node)
-        if cast == "tuple":
+        if cast == "axes" and isinstance(node, (ast.List, ast.Tuple)) and not node.elts:
+            return Piece("None")
+        if cast in ("tuple", "axes"):
             if isinstance(node, ast.List):
                 inner = made.text.strip()[1:-1].rstrip().rstrip(",")
                 return Piece(f"({inner}{',' if len(node.elts) == 1 else ''})")

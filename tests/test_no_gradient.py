@@ -114,6 +114,8 @@ BODIES = {
     "zeros that a function fills": "def fill(t, v):\n    t[0] = v[0]\n    return t\nz = torch.zeros(3, 4)\nwith torch.no_grad():\n    fill(z, y)\nreturn z * y",
     "zeros of a tensor's kind": "z = y.new_zeros(3, 4)\nwith torch.no_grad():\n    z.copy_(y)\nreturn z * y",
     "zeros through data": "z = torch.zeros(3, 4)\nz.data.copy_(y)\nz.data += y\nreturn z * y",
+    "data of zeros itself": "z = torch.zeros(3, 4)\nw = z\nz.data = y.exp()\nreturn z * y + w",
+    "data of an attribute": "self.kept_one = torch.zeros(3, 4)\nself.kept_one.data = y.exp()\nreturn self.kept_one * y",
     "a buffer through data": "self.mean.data.mul_(0.9).add_(0.1 * y.mean(0))\nself.mean.data[0] = y[0, 0]\nself.mean.data = self.mean * 0.5 + y[0]\nreturn y - self.mean",
     "what is detached and used alone": "z = (y * 2).detach()\nz.clamp_(0)\nz[0] = y[0]\nreturn z * y",
     "a record": "from typing import NamedTuple\nclass R(NamedTuple):\n    a: torch.Tensor\nwith torch.no_grad():\n    r = R(y.exp())\nreturn r.a * y",

@@ -47,3 +47,8 @@ def test_zeta_at_the_poles():
 def test_whole_numbers():
     for ours, theirs in ((special.digamma, torch.digamma), (special.i0, torch.i0)):
         agree(ours, theirs, np.array([-1, 0, 1, 5]))
+
+
+def test_truth_values():
+    for name in ("bessel_j1", "modified_bessel_k0", "modified_bessel_k1"):
+        agree(getattr(special, name), getattr(torch.special, name), np.array([True, False]), grad=False)

@@ -1,11 +1,12 @@
 """What an operator's result is, by its row's `returns` and what it is given."""
 from collections.abc import Mapping, Sequence
 
-from migrate.infer.kinds import INT_TENSOR, NAMED, TENSOR, UNKNOWN, Kind
+from migrate.infer.kinds import BOOL_TENSOR, INT_TENSOR, NAMED, TENSOR, UNKNOWN, Kind
 from migrate.tables import Row
 
 RANKS = ("bool", "int", "float", "complex")
-NOT_VALUES = frozenset({"dim", "dims", "axis", "alpha", "condition", "mask", "batch_first", "equation", "rounding_mode", "value", "beta"})  # arguments that don't decide the dtype
+# Arguments that don't decide the dtype.
+NOT_VALUES = frozenset({"dim", "dims", "axis", "alpha", "beta", "value", "condition", "mask", "batch_first", "equation", "rounding_mode"})
 
 
 def returned(row: Row, args: Sequence[Kind], keywords: Mapping[str | None, Kind] | None = None) -> Kind:
@@ -21,6 +22,8 @@ def returned(row: Row, args: Sequence[Kind], keywords: Mapping[str | None, Kind]
             return _raised(first)
         case "tensor added up" if first.is_tensor:
             return TENSOR.but(dtype="int" if first.dtype in ("int", "bool") else first.dtype, narrow=first.narrow and first.dtype == "float", sure=first.sure)
+        case "tensor truth":
+            return TENSOR if first.narrow and first.dtype == "int" else BOOL_TENSOR  # of uint8 it is uint8
         case "tensor squared":
             return _alike(first).but(dtype="int" if first.dtype == "bool" else _alike(first).dtype)
         case "tensor promoted":

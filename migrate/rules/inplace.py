@@ -40,7 +40,10 @@ def _tensor_index(ctx: Context, index: ast.expr) -> bool:
 
 
 def visit_assign(ctx: Context, node: ast.Assign) -> None:
-    """`x[index] = value`."""
+    """`x[index] = value`, `x.data = value`."""
+    if not ctx.owned(node) and len(node.targets) == 1 and isinstance(held := node.targets[0], ast.Attribute) and held.attr == "data":
+        _data(ctx, node, held.value)
+        return
     if ctx.owned(node) or not any(isinstance(t, ast.Subscript) and _is_tensor(ctx, t.value, t.slice) for top in node.targets for t in _targets(top)):
         return
     target = node.targets[0]
@@ -57,6 +60,17 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
         return  # refused there
     after = aliases.check(ctx, node, base)
     ctx.edit(node, lambda e: _with_after(e, node, _assigned(ctx, e, target, e.piece(node.value), "set"), after), RULE, why="x[i] = y")
+
+
+def _data(ctx: Context, node: ast.Assign, target: ast.expr) -> None:
+    """`x.data = y` of a tensor that is in no variable: the name gets the value. What shares the memory keeps the old one in PyTorch too."""
+    if not ctx.kind(target).is_tensor or ctx.kind(target).variable or not isinstance(target, (ast.Name, ast.Attribute)):
+        return
+    if any(s.how != "same" or s.constant for e in aliases.events(ctx, node) for s in aliases.others(ctx, node, e)):
+        ctx.refuse("MIG303", node, "the data of a tensor is replaced that others share")
+        return
+    after = aliases.check(ctx, node, target)
+    ctx.edit(node, lambda e: _with_after(e, node, _assigned(ctx, e, target, e.piece(node.value), "set"), after), RULE, why="x.data = y")
 
 
 def _targets(target: ast.expr) -> list[ast.expr]:
@@ -575,6 +589,8 @@ def visit_index(ctx: Context, node: ast.Subscript) -> None:
             ctx.edit(p, lambda e, p=p: Piece(f"tuple({e.original(p).text})"), RULE, why="x[index]")  # type: ignore[misc]
         elif kind.is_tensor and kind.narrow and kind.dtype == "int" and not ctx.owned(p):
             ctx.edit(p, lambda e, p=p: Piece(f"{e.original(p).at(ATOM)}.astype(bool)"), RULE, why="x[mask]")  # type: ignore[misc]
+        elif isinstance(p, ast.List) and not p.elts and not ctx.owned(p):
+            ctx.edit(p, lambda e: Piece(f"{ctx.name('jnp')}.asarray([], dtype=int)"), RULE, why="x[[]]")
         elif (isinstance(p, ast.List) or kind.tag == "list") and not ctx.owned(p):
             ctx.edit(p, lambda e, p=p: Piece(f"{ctx.name('jnp')}.asarray({e.original(p).text})"), RULE, why="x[[0, 1]]")  # type: ignore[misc]
 
@@ -588,6 +604,7 @@ def _of_slices(ctx: Context, node: ast.Name) -> bool:
 
 
 EXAMPLES = (
+    Example("def f(x: torch.Tensor):\n    return x[[]]\n", jax="    return x[jnp.asarray([], dtype=int)]\n", why="an empty list is one of numbers"),
     Example(
         "def f(x: torch.Tensor, g):\n    out, logs = torch.zeros_like(x), torch.zeros_like(x)\n    inside = x > 0\n    out[inside], logs[inside] = g(x[inside])\n    n, out[0] = g(x)\n    return out, logs, n\n",
         jax="    out_, logs_ = g(x[inside])\n    out = where_set(out, inside, out_)\n    logs = where_set(logs, inside, logs_)\n    n, out__ = g(x)\n    out = out.at[0].set(out__)\n", why="elements of several",

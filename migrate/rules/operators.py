@@ -43,7 +43,8 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
 def visit_power(ctx: Context, node: ast.BinOp) -> None:
     """`x ** y` of two tensors: JAX's gradient at 0 ** 0 is no number."""
     kinds = ctx.kind(node.left), ctx.kind(node.right)
-    if isinstance(node.op, ast.Pow) and not ctx.owned(node) and all(k.is_tensor and k.sure and k.dtype not in ("int", "bool") for k in kinds):
+    zero = kinds[0].is_tensor and isinstance(node.right, ast.Constant) and isinstance(node.right.value, float) and node.right.value == 0
+    if isinstance(node.op, ast.Pow) and not ctx.owned(node) and (zero or all(k.is_tensor and k.sure and k.dtype not in ("int", "bool") for k in kinds)):
         ctx.edit(node, lambda e: Piece(f"{ctx.name('power')}({e.piece(node.left).at(LAMBDA)}, {e.piece(node.right).at(LAMBDA)})"), RULE, why="torch.pow")
 
 
@@ -412,6 +413,7 @@ def function_text(ctx: Context, text: str) -> Piece:
 INIT = "class Net(nn.Module):\n    def __init__(self, init=None):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3, 3))\n"
 DEEP = " + ".join(["x"] * 3000)
 EXAMPLES = (
+    Example("def f(x: torch.Tensor):\n    return x ** 0.0\n", jax="    return power(x, 0.0)\n", why="the gradient at 0 is 0"),
     Example("def f(x: torch.Tensor, act=torch.sigmoid_):\n    torch.exp_(x)\n    return act(x)\n", jax="def f(x: jax.Array, act=jax.nn.sigmoid):\n    x = jnp.exp(x)\n", reported="MIG201", why="what writes in place, as a value"),
     Example("def f(x: torch.Tensor, y: torch.Tensor):\n    x, y = x.cpu(), y.cuda()\n    return x + y\n", jax="def f(x: jax.Array, y: jax.Array):\n    return x + y\n", why="the names keep what they hold"),
     Example("def f(x: torch.Tensor, y: torch.Tensor):\n    x, y = y.cpu(), x.cuda()\n    return x + y\n", jax="    x, y = y, x\n"),

@@ -88,7 +88,7 @@ EXAMPLES = (
     Example("def f(x: torch.Tensor):\n    z = torch.zeros(3)\n    z.data.copy_(x)\n    return x * z\n", jax="jax.lax.stop_gradient(x)"),
     Example("def f(x: torch.Tensor):\n    y = x * 2\n    y.detach().clamp_(0, 1)\n    return y\n", jax="    return y\n", reported="MIG201", why="PyTorch's gradient is that of y before"),
     Example("def f(x: torch.Tensor):\n    y = x * 2\n    z = y.data\n    z[0] = 1.0\n    return y\n", jax="    return y\n", reported="MIG201", why="z is y without its gradient"),
-    Example("def f(x: torch.Tensor):\n    y = x * 2\n    y.data = x.exp()\n    return y\n", jax="    return y\n", reported="MIG201"),
+    Example("def f(x: torch.Tensor):\n    y = x * 2\n    y.data = x.exp()\n    return y\n", jax="    y = jnp.exp(x)\n    return y\n", reported="MIG201"),
     Example(HEAD + "    def forward(self, x):\n        self.weight.data.clamp_(0, 1)\n        return x * self.weight\n", jax="with_gradient_of(self.weight, ", why="the gradient is that of the weight that is used"),
     Example(HEAD + "    def clip(self):\n        self.weight.data.clamp_(0, 1)\n\n    def forward(self, x):\n        return x * self.weight\n", jax="    def clip(self):\n", why="not part of forward"),
     Example("def f(x: torch.Tensor):\n    z = x.detach()\n    z = z.mul(2)\n    return z\n", jax="    z = z * 2\n", why="nothing is written in place"),

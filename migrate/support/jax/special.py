@@ -103,7 +103,8 @@ def bessel_j0(input):
 
 def bessel_j1(input):
     """Bessel function of the first kind, order 1."""
-    return jnp.sign(input) * bessel_j(1, jnp.abs(input))
+    x = input * 1.0
+    return jnp.sign(x) * bessel_j(1, jnp.abs(x))
 
 
 def bessel_y0(input):
@@ -139,12 +140,12 @@ def scaled_modified_bessel_k1(x):
 
 def modified_bessel_k0(input):
     """Modified Bessel function of the second kind, order 0."""
-    return jnp.exp(-input) * scaled_bessel_k(0, input)
+    return jnp.exp(-1.0 * input) * scaled_bessel_k(0, input)
 
 
 def modified_bessel_k1(input):
     """Modified Bessel function of the second kind, order 1."""
-    return jnp.exp(-input) * scaled_bessel_k(1, input)
+    return jnp.exp(-1.0 * input) * scaled_bessel_k(1, input)
 
 
 def by_recurrence(x, n, first, following):
