@@ -6,7 +6,7 @@ from migrate.infer.expressions import evaluate, iterate
 from migrate.infer.kinds import BOOL, FLOAT, INT, MODULE, NAMED, NUMBER, NUMPY, SHAPE, STR, TENSOR, UNKNOWN, Kind, join_all, refs
 from migrate.infer.lookups import Lookup, lookup
 from migrate.infer.results import returned
-from migrate.source.modules import ClassInfo, FunctionInfo
+from migrate.source.modules import ClassInfo, FileInfo, FunctionInfo
 from migrate.tables import Row
 
 # Methods that Python's own types have too: on an unknown receiver they tell nothing.
@@ -230,6 +230,8 @@ def _method(inf: Inference, frame: Frame, node: ast.Call, receiver: Kind, args: 
         case "unknown" if name in WALKS and name not in inf.method_names():
             item = TENSOR.but(variable="param") if name != "named_modules" and name != "named_children" else MODULE
             return Kind("list", item=Kind("tuple", items=(STR, item)))
+        case "unknown" if name in ("parameters", "buffers") and not args and name not in inf.method_names() and inf.of(node.func).is_unknown and uses_torch(frame.file):
+            return Kind("list", item=TENSOR.but(variable="param"))
         case "module" if not isinstance(receiver.ref, ClassInfo) or receiver.ref.method(name) is None:
             if name in ("register_buffer", "register_parameter"):
                 return _registered(name, args, keywords)
@@ -248,6 +250,11 @@ def _method(inf: Inference, frame: Frame, node: ast.Call, receiver: Kind, args: 
             if name in ("items", "values", "keys"):
                 return _container_method(receiver.but(tag="dict"), name)
     return None
+
+
+def uses_torch(file: FileInfo) -> bool:
+    """Whether a file imports something of PyTorch."""
+    return any(f"{b.dotted}.".startswith("torch.") for bound in file.names.top.bindings.values() for b in bound if b.kind == "import")
 
 
 def _registered(name: str, args: list[Kind], keywords: dict[str | None, Kind]) -> Kind:

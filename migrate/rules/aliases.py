@@ -119,12 +119,23 @@ def others(ctx: Context, node: ast.AST, event: Event, itself: bool = False) -> l
     found: dict[str, Shared] = {}
     statement = ctx.source.statement(node)
     bound = {ast.unparse(t) for t in statement.targets if isinstance(t, ast.Attribute)} if isinstance(statement, ast.Assign) and statement is not node else set()
+    itself_held = _is_held(ctx, event.target)
     for s in event.shared:
+        if itself_held and s.how == "same":
+            continue  # the variable that all of them hold is written to
         surer = s.path in found and found[s.path].copied and not s.copied
         if s.path == own or s.at in event.places and not itself or s.path in found and s.how != "same" and not surer or s.path in bound or not _lasts(ctx, node, s):
             continue
         found[s.path] = s
     return list(found.values())
+
+
+def _is_held(ctx: Context, target: ast.expr) -> bool:
+    """Whether a name of a loop is a variable of the target, not its value."""
+    from migrate.rules.state import starts
+
+    function = ctx.function_of(target)
+    return isinstance(target, ast.Name) and ctx.kind(target).variable == "param" and function is not None and starts(ctx, function)
 
 
 def _lasts(ctx: Context, node: ast.AST, s: Shared) -> bool:

@@ -54,6 +54,7 @@ def _is_given(ctx: Context, owner: ast.expr) -> bool:
 
 HEAD = "class Net(nn.Module):\n    def __init__(self, rate):\n        super().__init__()\n        self.w = nn.Parameter(torch.ones(3))\n        self.lin = nn.Linear(3, 3)\n"
 EXAMPLES = (
+    Example("def tagged(p, name):\n    p.tag = name\n\n\ndef tag_all(module, name):\n    for p in module.parameters():\n        tagged(p, name)\n", "    p.set_metadata(tag=name)\n", "    p.tag = name\n", why="what a walk gives"),
     Example(
         f"{HEAD}        self.w._no_weight_decay = True\n        self.lin.weight.lr = 0.5 * rate\n        setattr(self.w, 'lr', rate)\n",
         "        self.w.set_metadata(_no_weight_decay=True)\n        self.lin.kernel.set_metadata(lr=0.5 * rate)\n        self.w.set_metadata('lr', rate)\n",

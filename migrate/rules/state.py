@@ -14,7 +14,7 @@ from migrate.rules.constraining import kept_gradient
 from migrate.rules.example import Example
 from migrate.rules.layers import qualified
 from migrate.rules.notes import is_note
-from migrate.source.modules import ClassInfo
+from migrate.source.modules import ClassInfo, FunctionInfo
 from migrate.tables import Row, state_axes
 
 RULE = "state"
@@ -332,18 +332,23 @@ def _is_started(ctx: Context, held: ast.List | ast.Tuple | ast.Dict) -> bool:
     up, function = ctx.source.parent(held), ctx.function_of(held)
     if function is None or isinstance(up, ast.Call) and isinstance(ctx.resolve(up.func), Row) or isinstance(up, ast.Return):
         return False
+    return starts(ctx, function)
+
+
+def starts(ctx: Context, function: FunctionInfo) -> bool:
+    """Whether a loop of a function gives variables their first values: what it loops over holds the variables themselves."""
     known: dict[ast.AST, bool] = ctx.shared.setdefault("starting_loops", {})
     if function.node not in known:
         loops = [n for n in ast.walk(function.node) if isinstance(n, (ast.For, ast.comprehension))]
         names = {n.id for loop in loops for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
         uses = [n for name in names for n in ctx.inf.uses(function.node).get(name, ()) if ctx.kind(n).variable]
-        known[function.node] = any(_is_initialised(ctx, n) or isinstance(at := ctx.source.parent(n), ast.Attribute) and (at.attr == "data" or at.attr.endswith("_")) for n in uses)
+        known[function.node] = any(_is_initialised(ctx, n) or isinstance(ctx.source.parent(n), ast.Subscript) and _is_initialised(ctx, ctx.source.parent(n)) or isinstance(at := ctx.source.parent(n), ast.Attribute) and (at.attr == "data" or at.attr.endswith("_")) for n in uses)
     return known[function.node]
 
 
-def _is_initialised(ctx: Context, node: ast.AST) -> bool:
+def _is_initialised(ctx: Context, node: ast.AST | None) -> bool:
     """Whether the node is the first argument of a function of torch.nn.init."""
-    call = ctx.source.parent(node)
+    call = ctx.source.parent(node) if node is not None else None
     return isinstance(call, ast.Call) and node in call.args[:1] and ctx.dotted(call.func).startswith("torch.nn.init.")
 
 
@@ -517,6 +522,11 @@ SHARING = (
     "        return F.linear(x, self.weight)\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.table = nn.Embedding(5, 3)\n        self.w = nn.Parameter(torch.zeros(5, 3))\n"
 )
 EXAMPLES = (
+    Example(
+        "class Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.a = nn.Parameter(torch.empty(n, 3, 3))\n        self.b = nn.Parameter(torch.empty(n, 3, 3))\n        both = [self.a, self.b]\n"
+        "        for p in both:\n            for i in range(n):\n                nn.init.xavier_normal_(p[i])\n",
+        "        both = [self.a, self.b]\n        for p in both:\n            for i in range(n):\n                p[...] = p[...].at[i].set(xavier_normal_(p[i], rngs=rngs))\n", "        both = [self.a, self.b]\n", why="their elements get first values",
+    ),
     Example(f"{SHARING}        self.head = Head(5, weight=self.table.weight)\n", "        self.head = Head(5, weight=self.table.embedding, rngs=rngs)\n", "        self.head = Head(5, weight=self.table.weight)\n", why="two modules go on sharing a parameter"),
     Example(f"{SHARING}        self.head = Head(5, self.w)\n", "        return x @ self.weight[...].T\n", "        return x @ self.weight.value.T\n", why="it is a parameter of the module that it is given to"),
     Example(f"{SHARING}        self.head = Head(5, self.w.exp())\n", "        self.head = Head(5, jnp.exp(self.w[...]), rngs=rngs)\n", "        self.head = Head(5, jnp.exp(self.w.value))\n", why="what is made of one is none"),

@@ -9,6 +9,7 @@ from migrate.context import Context
 from migrate.edits import Piece
 from migrate.infer.calls import ALL
 from migrate.infer.calls import WALKS as UNIQUE
+from migrate.infer.calls import uses_torch
 from migrate.infer.facts import HOOKS
 from migrate.infer.kinds import refs
 from migrate.rules import calling, rngs
@@ -83,7 +84,7 @@ def _of_all(ctx: Context, node: ast.Call, func: ast.Attribute) -> bool:
     """`net.parameters()`, `net.buffers()` in a file that uses PyTorch: what has no other meaning there."""
     if func.attr not in ALL or node.args or any(k.arg != "recurse" for k in node.keywords):
         return False
-    return any(f"{b.dotted}.".startswith("torch.") for bound in ctx.file.names.top.bindings.values() for b in bound if b.kind == "import")
+    return uses_torch(ctx.file)
 
 
 def _stream(ctx: Context, node: ast.Call) -> str:
