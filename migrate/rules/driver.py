@@ -62,6 +62,7 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.Assert: (branching.visit_assert,),
     ast.IfExp: (folding.visit_choice, branching.visit,),
     ast.With: (noise.visit_with,),
+    ast.Try: (optional.visit_try,),
     ast.AsyncWith: (noise.visit_with,),
     ast.BinOp: (operators.visit_power, widths.visit, cancelling.visit),
     ast.Dict: (placement.visit_dict,),

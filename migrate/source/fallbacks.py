@@ -1,4 +1,4 @@
-"""Imports that stand in for one another: `try: from kernels import Norm`, `except ImportError: from torch.nn import Norm`."""
+"""Imports that stand in for one another (`try: from kernels import Norm`, `except ImportError: from torch.nn import Norm`) or for a class of the file itself."""
 import ast
 from typing import TYPE_CHECKING
 
@@ -33,3 +33,32 @@ def _is_tried(file: "FileInfo", binding: Binding) -> bool:
     while at is not None and not isinstance(at, ast.Try):
         at = parents.get(at)
     return at is not None
+
+
+def prefer_own(unit: "Unit") -> None:
+    """A class of the file comes before one of another package that is bound to its name where that package is there: such are PyTorch's extensions."""
+    local = {name.partition(".")[0] for name in unit.files}
+    for file in unit.files.values():
+        for s in file.source.tree.body:
+            if isinstance(s, ast.Try) and _only_replaces(s):
+                inside = set(ast.walk(s))
+                for bound in file.names.top.bindings.values():
+                    replacing = [b for b in bound if b.node in inside]
+                    own = [b for b in bound if b.kind == "class" and isinstance(b.node, ast.ClassDef) and b.node.bases and b.node not in inside]
+                    if own and replacing and all(b.kind == "assign" or _is_foreign(unit, local, b) for b in replacing) and all(_is_foreign(unit, local, b) for b in _imports(file, inside)):
+                        bound[:] = [b for b in bound if b not in replacing]
+                        unit.shared.setdefault("replacing", set()).add(s)
+
+
+def _imports(file: "FileInfo", inside: set[ast.AST]) -> list[Binding]:
+    return [b for bound in file.names.top.bindings.values() for b in bound if b.kind == "import" and b.node in inside]
+
+
+def _only_replaces(s: ast.Try) -> bool:
+    """Whether a statement imports something, gives it another name and says so, and where that fails does nothing."""
+    plain = all(isinstance(b, (ast.Import, ast.ImportFrom)) or isinstance(b, ast.Assign) and isinstance(b.value, ast.Name) or _speaks(b) for b in s.body)
+    return isinstance(s.body[0], (ast.Import, ast.ImportFrom)) and plain and not s.orelse and not s.finalbody and all(isinstance(b, ast.Pass) or _speaks(b) for h in s.handlers for b in h.body)
+
+
+def _speaks(s: ast.stmt) -> bool:
+    return isinstance(s, ast.Expr) and isinstance(s.value, ast.Call)

@@ -9,7 +9,7 @@ from typing import Any
 from migrate import libraries
 from migrate.libraries import Boundary
 from migrate.source.decorated import classes_of_functions
-from migrate.source.fallbacks import prefer_known
+from migrate.source.fallbacks import prefer_known, prefer_own
 from migrate.source.names import BUILTINS, FunctionNode, Names
 from migrate.source.text import Source, children, walk
 from migrate.tables import Row, Table
@@ -204,6 +204,7 @@ class Unit:
     def link(self) -> None:
         """Resolves the bases of all classes, once every file is added."""
         prefer_known(self)
+        prefer_own(self)
         for file in self.files.values():
             for c in file.classes:
                 c.bases = [b for b in (self._base(file, e) for e in c.node.bases) if b is not None]
