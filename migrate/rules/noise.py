@@ -193,9 +193,9 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
     if ctx.owned(node):
         return
     name = _name(ctx, node)
-    if name in SAME and len(node.args) == 1:
+    if name in SAME and node.args and not isinstance(node.args[0], ast.Starred) and all(isinstance(a, ast.Starred) for a in node.args[1:]):
         ctx.edit(node, lambda e: e.piece(node.args[0]), RULE, "MIG103", name)
-        ctx.removed.add(node.func)
+        ctx.removed.update([node.func, *(n for a in [*node.args[1:], *node.keywords] for n in ast.walk(a))])
     elif name in FALSE or name in ctx.unit.boundary.answers:
         answer = str(ctx.unit.boundary.answers.get(name, False))
         ctx.edit(node, lambda e: Piece(answer), RULE, "MIG103", name)
@@ -232,6 +232,7 @@ def _own(ctx: Context, func: ast.Attribute) -> bool:
 
 
 EXAMPLES = (
+    Example("def f(g, *args, **options):\n    return torch.compile(g, *args, **options), torch.compile(g, mode='default')\n", jax="    return g, g\n", why="whatever the compiler is told"),
     Example(
         "@torch.jit.script\ndef f(x):\n    with torch.inference_mode():\n        # inside\n        y = x\n        text = '''\n    kept\n        '''\n    return y, text\n",
         jax="def f(x):\n    # inside\n    y = x\n    text = '''\n    kept\n        '''\n    return y, text\n", why="the block moves left, text in strings stays",
