@@ -59,3 +59,23 @@ def test_mapping_of_placement() -> None:
     found = migrate.convert_source(f"import torch\n\n\n{TO}def pad(x: torch.Tensor):\n    return torch.zeros((3, 1), **to(x))\n")
     assert "    return jnp.zeros((3, 1), dtype=x.dtype)\n" in found.code
     assert not [d for d in found.diagnostics if d.severity == "error"]
+
+
+ADD = "class Mixin:\n    def __init__(self, *args, **kwargs):\n        super().__init__(*args, **kwargs)\n        self.key = 3\n\n\ndef added(cls):\n    cls.__bases__ = (Mixin,) + {}\n    return cls\n\n\n"
+NET = "@added\nclass Net(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.lin = nn.Linear(n, self.key)\n"
+
+
+@pytest.mark.parametrize(("kept", "changed"), [("cls.__bases__", True), ("tuple(\n        b for b in cls.__bases__ if b != Mixin\n    )", True), ("(object,)", False)])
+def test_bases_named(kept: str, changed: bool) -> None:
+    text = f"import torch.nn as nn\n\n\n{ADD.format(kept)}{NET}"
+    wanted = text.replace("@added\n", "\n").replace("Net(nn", "Net(Mixin, nn") if changed else text
+    assert read(text, "a.py").text == wanted
+
+
+def test_given_base() -> None:
+    found = migrate.convert_source(f"import torch.nn as nn\n\n\n{ADD.format('cls.__bases__')}{NET}")
+    ns: dict[str, object] = {}
+    exec(found.code, ns)
+    from flax import nnx
+
+    assert ns["Net"](2, rngs=nnx.Rngs(0)).lin.kernel.shape == (2, 3)  # type: ignore[operator]

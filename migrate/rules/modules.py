@@ -299,7 +299,7 @@ def _super_init(ctx: Context, node: ast.Call, func: ast.Attribute) -> None:
         return
     takes = isinstance(target, ClassInfo) and (target.is_module or any(f.builds for f in [target.method("__init__")] if f)) and _accepts(target)
     layer = target.support if isinstance(target, Row) else ""
-    takes = takes or isinstance(target, ClassInfo) and not target.is_module and _hands_on(target)
+    takes = takes or isinstance(target, ClassInfo) and not target.is_module and _hands_on(target) and not _before_plain(ctx, owner, target)
     takes = takes or bool(layer) and inherited_rngs(ctx.support, layer) == "required" or isinstance(target, Row) and target.torch in _CONTAINERS
     keywords = ["rngs=rngs"] if takes and not any(k.arg == "rngs" for k in node.keywords) else []
     if drop:
@@ -319,6 +319,13 @@ def _hands_on(c: ClassInfo) -> bool:
     name = init.node.args.kwarg.arg
     calls = [s.value for s in init.node.body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and _is_super_init(s)]
     return any(k.arg is None and isinstance(k.value, ast.Name) and k.value.id == name for c in calls for k in c.keywords)
+
+
+def _before_plain(ctx: Context, owner: ClassInfo, mixin: ClassInfo) -> bool:
+    """Whether what comes after a mixin is torch.nn.Module itself: there is no constructor then that takes what the mixin hands on."""
+    rest = owner.bases[owner.bases.index(mixin) + 1 :] if mixin in owner.bases else []
+    plain = [b == "torch.nn.Module" or isinstance(b, Row) and b.torch == "torch.nn.Module" for b in rest]
+    return bool(plain) and all(plain) and not _cooperative(ctx, owner)
 
 
 def _accepts(c: ClassInfo) -> bool:
@@ -342,6 +349,10 @@ def _next_base(owner: ClassInfo) -> "ClassInfo | Row | str | None":
 
 
 EXAMPLES = (
+    Example(
+        "class Keyed:\n    def __init__(self, *args, **kwargs):\n        super().__init__(*args, **kwargs)\n        self.key = 3\n\n\nclass Net(Keyed, nn.Module):\n    def __init__(self, n):\n        super().__init__()\n        self.a = nn.Linear(n, self.key)\n",
+        "    def __init__(self, n, *, rngs: nnx.Rngs):\n        super().__init__()\n        self.a = nnx.Linear(n, self.key, rngs=rngs)\n", "        super().__init__()\n        self.a = Linear(n, self.key)\n", why="a mixin before a plain module",
+    ),
     Example(
         "class Twice:\n    def forward(self, x):\n        return super().forward(x) * 2\n\n\nclass Net(Twice, nn.Linear):\n    pass\n",
         "class Twice:\n    def __call__(self, x):\n        return super().__call__(x) * 2\n", "class Twice:\n    def call(self, x):\n        return super().call(x) * 2\n", why="a plain class that only modules have as a base",

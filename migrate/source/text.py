@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from migrate.source.mapped import written_out
+from migrate.source.rebased import bases_named
 from migrate.source.spoken import spelled_out
 
 
@@ -180,6 +181,8 @@ def read(text: str | bytes, filename: str) -> Source:
     try:
         tree = ast.parse(text, filename, type_comments=False)
         if "exec(" in text and (said := spelled_out(text, tree)) != text:
+            text, tree = said, ast.parse(said, filename, type_comments=False)
+        if "__bases__ = " in text and (said := bases_named(text, tree)) != text:
             text, tree = said, ast.parse(said, filename, type_comments=False)
         if "**" in text and ".dtype" in text and (said := written_out(text, tree)) != text:
             text, tree = said, ast.parse(said, filename, type_comments=False)
