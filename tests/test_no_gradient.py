@@ -108,6 +108,16 @@ BODIES = {
     "a mapping with what stands outside": 'with torch.no_grad():\n    s = {"a": y, "b": [y, y.exp()]}\nreturn s["a"] * s["b"][0] * s["b"][1]',
     "a list to which something from outside is given": "s = []\nwith torch.no_grad():\n    s.append((y, y.exp()))\nreturn s[0][0] * s[0][1]",
     "a display that is given back": "@torch.no_grad()\ndef g(t):\n    return [t, t.exp()]\ns = g(y)\nreturn s[0] * s[1]",
+    "a choice": "with torch.no_grad():\n    s = y if self.flag < 1 else y.exp()\nreturn s * s",
+    "the other choice": "with torch.no_grad():\n    s = y if self.flag > 1 else y.exp()\nreturn s * y",
+    "what there is": "with torch.no_grad():\n    s = None or y\nreturn s * y",
+    "an element of a list from outside": "with torch.no_grad():\n    s = [y, x][0]\nreturn s * y",
+    "an entry of a mapping from outside": 'd = {"a": y}\nwith torch.no_grad():\n    s = d["a"]\nreturn s * y',
+    "what a function hands back": "def g(t):\n    return t\nwith torch.no_grad():\n    s = g(y)\nreturn s * y",
+    "targets of a loop": "with torch.no_grad():\n    for t in (x, y):\n        pass\nreturn t * y",
+    "a view that is taken there": "with torch.no_grad():\n    s = y[0]\nreturn s * y",
+    "a view from outside": "v = y[0]\nwith torch.no_grad():\n    s = v\nreturn s * y",
+    "an identity": "f = nn.Identity()\nwith torch.no_grad():\n    s = f(y)\nreturn s * y",
     "part of a call": "with torch.no_grad():\n    p = functools.partial(torch.mul, y.exp())\nreturn p(y)",
     "a default": "with torch.no_grad():\n    def g(t, k=y.exp()):\n        return t * k\nreturn g(y)",
     "a default of a lambda": "with torch.no_grad():\n    g = lambda t, k=y.exp(): t * k\nreturn g(y)",
@@ -147,6 +157,9 @@ LEFT = {
     "a generator that waits": "def g():\n    with torch.no_grad():\n        yield y.exp()\nreturn sum(s * y for s in g())",
     "a context of one's own": "@contextlib.contextmanager\ndef off():\n    with torch.no_grad():\n        yield\nwith off():\n    s = y.exp()\nreturn y * s",
     "an object": "class Box:\n    def __init__(self, t):\n        self.t = t.exp()\nwith torch.no_grad():\n    s = Box(y)\nreturn y * s.t",
+    "what may be a copy": "with torch.no_grad():\n    s = y.float()\nreturn y * s",
+    "what may be handed back": "def g(t):\n    return t if t.mean() > 0 else t.exp()\nwith torch.no_grad():\n    s = g(y)\nreturn y * s",
+    "the rest of several": "with torch.no_grad():\n    a, *b = y.exp(), y\nreturn a * b[0]",
     "a product in place": "s = y.clone()\nwith torch.no_grad():\n    s.mul_(2.0)\nreturn y * s",
 }
 
@@ -178,3 +191,10 @@ def test_gradients_stop(name: str) -> None:
 def test_what_is_not_followed_is_said(name: str) -> None:
     found = migrate.convert_source(text(LEFT[name])).diagnostics
     assert [d.code for d in found if d.severity != "info"] == ["MIG201"], found
+
+
+def test_the_steps_of_an_optimizer_have_no_gradient() -> None:
+    step = "class Plain({}):\n    def step(self, p: torch.Tensor):\n        q = p * 2\n        q.data.add_(p)\n        return q\n"
+    for base, codes in (("torch.optim.Optimizer", set()), ("object", {"MIG201"})):
+        found = migrate.convert_source("import torch\n\n\n" + step.format(base)).diagnostics
+        assert {d.code for d in found} & {"MIG201"} == codes

@@ -12,12 +12,14 @@ from migrate.rules import aliases, views
 from migrate.rules.constancy import RULE, constant, form_of, has_none, hold, holds_tensors, is_record
 from migrate.rules.constraining import keeps_gradient, runs_forward
 from migrate.rules.example import Example
+from migrate.rules.identity import maybe_other, surely_other
 from migrate.rules.inplace import functional
 from migrate.rules.regions import FILLING, UNSURE, Region, regions
 from migrate.rules.unrecorded import is_fresh, said
 from migrate.source.text import walk
 
 PARTIAL = frozenset({"functools.partial", "functools.partialmethod"})
+MAYBE = "this may be a tensor from outside itself, which keeps its gradient in PyTorch; here it has none"
 HOLDERS = frozenset({"list", "dict", "tuple", "set", "unknown"})
 
 
@@ -155,53 +157,66 @@ def _writes(ctx: Context, region: Region, n: ast.AST, off: frozenset[ast.AST]) -
 
 
 def _hold(ctx: Context, region: Region, node: ast.expr | None, copied: bool = False) -> None:
-    """Holds a value constant. A name of something outside keeps its gradient, but where its numbers are `copied`."""
+    """Holds a value constant. Something from outside keeps its gradient, but where its numbers are `copied`."""
     if isinstance(node, ast.Starred):
         node = node.value
     if node is None or not copied and _is_other(ctx, region, node):
         return
-    if not copied and any(_is_other(ctx, region, p) for p in _parts(node)):
-        for part in _parts(node):
+    parts = [] if copied else _parts(node)
+    if any(_is_other(ctx, region, p) or _parts(p) for p in parts):
+        for part in parts:
             _hold(ctx, region, part)
-    else:
-        hold(ctx, node, copied)
+        return
+    hold(ctx, node, copied)
+    if not copied and not parts and form_of(ctx.kind(node)) and maybe_other(ctx, region, node):
+        ctx.report("MIG201", node, MAYBE)
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
-    """What a display holds."""
+    """What a display holds, or a choice is made from."""
     match node:
         case ast.Tuple() | ast.List():
             return node.elts
-        case ast.Dict():
+        case ast.Dict() | ast.BoolOp():
             return node.values
+        case ast.IfExp():
+            return [node.body, node.orelse]
+        case ast.Starred():
+            return _parts(node.value)
     return []
 
 
-def _is_other(ctx: Context, region: Region, value: ast.expr, seen: frozenset[ast.Name] = frozenset()) -> bool:
-    """Whether a value is what stands outside under another name: that keeps its gradient. `seen`: the names that are followed already."""
-    if isinstance(value, ast.Attribute):
-        return not ctx.kind(value.value).is_tensor and isinstance(value.value, ast.Name)
-    if not isinstance(value, ast.Name):
-        return False
-    return all(s in seen or (made := _value(ctx, s)) is not None and _is_other(ctx, region, made, seen | {s}) for s in region.stores_before(value))
+def _is_other(ctx: Context, region: Region, value: ast.expr) -> bool:
+    """Whether a value is what stands outside under another name: that keeps its gradient."""
+    if isinstance(value, ast.Attribute) and not ctx.kind(value.value).is_tensor and isinstance(value.value, ast.Name):
+        return True
+    return surely_other(ctx, region, value)
 
 
 def _plain_stores(ctx: Context, region: Region) -> dict[str, str]:
     """The names that a region binds, with the form of what they hold. One that may be something from outside too is held constant where it gets other values."""
     found: dict[str, str] = {}
-    others = {n for n in region.binders if (made := _value(ctx, n)) is not None and _is_other(ctx, region, made)}
+    others = {n for n in region.binders if _is_other(ctx, region, n)}
     shared = {n.id for n in others} if region.condition is None else set()
     for n in region.binders:
         made = _value(ctx, n)
-        mixed = made is not None and region.condition is None and any(_is_other(ctx, region, p) for p in _parts(made))
+        mixed = made is not None and region.condition is None and any(_is_other(ctx, region, p) or _parts(p) for p in _parts(made))
         if mixed or n.id in shared and (n in others or made is not None):
             if n not in others:
                 _hold(ctx, region, made)
             continue
         none = isinstance(made, ast.GeneratorExp) or n in others or made is not None and has_none(ctx, made)
         form = "" if none else "any" if made is not None and is_record(ctx, made) else form_of(ctx.kind(n))
+        if form and region.used_outside(n.id) and (maybe_other(ctx, region, n if made is None else made) or _is_rest(ctx, region, n)):
+            ctx.report("MIG201", n, MAYBE)
         found[n.id] = form if found.get(n.id, form) == form else "any"
     return found
+
+
+def _is_rest(ctx: Context, region: Region, name: ast.Name) -> bool:
+    """Whether a name gets the rest of several values of which some stand outside."""
+    at = ctx.source.statement(name)
+    return isinstance(ctx.source.parent(name), ast.Starred) and isinstance(at, ast.Assign) and any(_is_other(ctx, region, p) for p in _parts(at.value))
 
 
 def _value(ctx: Context, name: ast.Name) -> ast.expr | None:

@@ -11,6 +11,7 @@ from migrate.source.text import children, walk
 
 OFF = frozenset({"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.grad_mode.no_grad", "torch.autograd.inference_mode"})
 ON = frozenset({"torch.enable_grad", "torch.autograd.enable_grad", "torch.autograd.grad_mode.enable_grad"})
+OPTIMIZERS = ("torch.optim.Optimizer", "torch.optim.optimizer.Optimizer")
 SWITCH = "torch.set_grad_enabled"
 WORDS = ("no_grad", "inference_mode", "set_grad_enabled")
 SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.cmpop, ast.boolop, ast.unaryop, ast.expr_context)
@@ -46,6 +47,11 @@ class Region:
         return list(own_nodes(self.ctx, self.body))
 
     @cached_property
+    def inside(self) -> frozenset[ast.AST]:
+        """The same as a set."""
+        return frozenset(self.nodes)
+
+    @cached_property
     def stores(self) -> list[ast.Name]:
         """The names that get a value there."""
         return [n for n in self.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
@@ -54,12 +60,6 @@ class Region:
     def binders(self) -> list[ast.Name]:
         """Those of them that are bound anew: neither added to nor of a comprehension alone."""
         return [n for n in self.stores if not isinstance(self.ctx.source.parent(n), ast.AugAssign) and not self._is_inner(n)]
-
-    def stores_before(self, name: ast.Name) -> list[ast.Name]:
-        """The places where a name that is read there may have got its value there."""
-        statement, again = self.ctx.source.statement(name), self.ctx.source.enclosing(name, ast.For, ast.While, ast.AsyncFor)
-        within = again is not None and any(n is again for n in self.nodes)
-        return [n for n in self.stores if n.id == name.id and (within or (n.lineno, n.col_offset) < (statement.lineno, statement.col_offset) or self._is_inner(n) or isinstance(self.ctx.source.parent(n), ast.NamedExpr))]
 
     @cached_property
     def bound(self) -> frozenset[str]:
@@ -215,7 +215,9 @@ def _switches_on(ctx: Context, n: ast.AST) -> bool:
 
 
 def no_gradient(f: FunctionInfo) -> bool:
-    """Constructors and initialisation: their results are no function of an input."""
+    """Constructors, initialisation and the steps of optimizers: their results are no function of an input."""
+    if f.owner is not None and any((b if isinstance(b, str) else b.torch) in OPTIMIZERS for b in f.owner.foreign()):
+        return True
     return f.makes or f.name == "__init__" or f.name.lstrip("_").startswith(("init", "reset"))
 
 
