@@ -206,3 +206,17 @@ def test_classes_by_name(tmp_path: Path, name: str, kept: bool) -> None:
     blocks = found.files[tmp_path / "lib" / "blocks.py"].code
     assert ("class Wide(nnx.Module)" in blocks) == kept and "TABLE" not in blocks
     assert "config.block(3, rngs=rngs)" in found.files[tmp_path / "main.py"].code
+
+
+@pytest.mark.parametrize("said", ["from .data import other, Table", "from .data import other"])
+def test_module_that_a_package_loads(tmp_path: Path, said: str) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "__init__.py").write_text(f"{said}\nfrom .net import Net\n")
+    (tmp_path / "lib" / "data.py").write_text("class Table:\n    n = 3\n\n\ndef other():\n    return 4\n")
+    (tmp_path / "lib" / "net.py").write_text(
+        "import torch.nn as nn\nimport lib\n\n\nclass Net(nn.Module):\n    def __init__(self, table: lib.data.Table):\n        super().__init__()\n        self.lin = nn.Linear(table.n, lib.data.Table.n)\n"
+    )
+    (tmp_path / "main.py").write_text("from lib.net import Net\n")
+    found = migrate.convert_path(tmp_path / "main.py", tmp_path / "out")
+    package = found.files[tmp_path / "lib" / "__init__.py"].code
+    assert package.strip() == ("from .data import Table" if "Table" in said else said)

@@ -391,14 +391,25 @@ class Reach:
             if self.boundary.of(dotted) is not None:
                 self._need_home(dotted, path[-1])
             return
-        for name in reversed(path):
+        for i, name in enumerate(reversed(path)):
             inner = self.get(f"{target.name}.{name}")
             if inner is not None and all(isinstance(b, (ast.Import, ast.ImportFrom)) for b in target.binders.get(name, ())):
                 self.need(target, name)
+                if name not in target.binders:
+                    self._keep_loading(module, target, inner.name, path[-i - 2] if i + 1 < len(path) else "")
                 target = inner
                 continue
             self.need(target, name)
             return
+
+    def _keep_loading(self, module: Module, package: Module, inner: str, wanted: str) -> None:
+        """Keeps an import of a package that loads one of its modules, where `package.inner` is used and only that import makes it an attribute."""
+        if any(isinstance(s, ast.Import) and any(f"{a.name}.".startswith(f"{inner}.") for a in s.names) for s in module.tree.body):
+            return
+        found = [s for s in package.tree.body if isinstance(s, ast.ImportFrom) and package.absolute(s.module, s.level) == inner]
+        bound = [a.asname or a.name for s in found for a in s.names if a.name != "*"]
+        if bound:
+            self.need(package, wanted if wanted in bound else bound[0])
 
     def _module_of(self, module: Module, name: str) -> Module | None:
         """The local module that a name of a module is bound to."""
