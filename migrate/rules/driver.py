@@ -13,6 +13,7 @@ from migrate.rules import (
     containers,
     copying,
     custom_gradients,
+    fields,
     folding,
     gradients,
     hyperparameters,
@@ -69,7 +70,7 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.Compare: (lookups.visit_compare, type_tests.visit_compare),
     ast.Expr: (seeding.visit_expr, noise.visit_expr, hyperparameters.visit_expr),
     ast.Assign: (late_options.visit_assign, constants.visit_assign, modules.visit_assign, optimizers.visit_assign, optional.visit_assign, noise.visit_assign, traversal.visit_assign, inplace.visit_assign, containers.visit_assign, tying.visit_assign, state.visit_assign, notes.visit_assign, static.visit_assign, wrappers.visit_assign),
-    ast.AnnAssign: (late_options.visit_assign, static.visit_annassign,),
+    ast.AnnAssign: (late_options.visit_assign, static.visit_annassign, fields.visit_annassign),
     ast.AugAssign: (late_options.visit_assign, inplace.visit_augmented,),
     ast.Call: (
         late_options.visit_call, members.visit_call, constants.visit_call, checking.visit_call, placement.visit_call, noise.visit_call, lookups.visit_call, asking.visit_call, partials.visit_call, unpacked.visit_call, mixins.visit_call, modes.visit_call, state.visit_call, notes.visit_call, modules.visit_call, copying.visit_call, traversal.visit_call, containers.visit_call, layers.visit_call, inplace.visit_call, operators.visit_call, rngs.visit_call,
