@@ -413,6 +413,10 @@ def function_text(ctx: Context, text: str) -> Piece:
 INIT = "class Net(nn.Module):\n    def __init__(self, init=None):\n        super().__init__()\n        self.w = nn.Parameter(torch.zeros(3, 3))\n"
 DEEP = " + ".join(["x"] * 3000)
 EXAMPLES = (
+    Example(
+        "class Net(nn.Module):\n    def forward(self, x):\n        w = torch.sin(x)\n        w = Net.masked(w, 3)\n        return w.size()\n\n    def masked(w, n):\n        return w\n",
+        jax="        w = Net.masked(w, 3)\n        return w.shape\n\n    def masked(w, n):\n", why="a function of a class that has no self",
+    ),
     Example("def f(x: torch.Tensor):\n    return x ** 0.0\n", jax="    return power(x, 0.0)\n", why="the gradient at 0 is 0"),
     Example("def f(x: torch.Tensor, act=torch.sigmoid_):\n    torch.exp_(x)\n    return act(x)\n", jax="def f(x: jax.Array, act=jax.nn.sigmoid):\n    x = jnp.exp(x)\n", reported="MIG201", why="what writes in place, as a value"),
     Example("def f(x: torch.Tensor, y: torch.Tensor):\n    x, y = x.cpu(), y.cuda()\n    return x + y\n", jax="def f(x: jax.Array, y: jax.Array):\n    return x + y\n", why="the names keep what they hold"),

@@ -40,8 +40,16 @@ class FunctionInfo:
 
     @property
     def is_static(self) -> bool:
-        """A staticmethod."""
-        return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in self.node.decorator_list)
+        """A staticmethod, or a function of a class that is only called as `Class.name(...)` and has no `self`."""
+        return self._is_unbound or any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in self.node.decorator_list)
+
+    @cached_property
+    def _is_unbound(self) -> bool:
+        plain = self.node.args.posonlyargs + self.node.args.args
+        if self.owner is None or not plain or plain[0].arg in ("self", "cls", "ctx") or self.node.decorator_list or self.name[:2] == "__":
+            return False
+        used = [n.value for n in self.file.source.nodes if isinstance(n, ast.Attribute) and n.attr == self.name]
+        return bool(used) and all(isinstance(v, ast.Name) and v.id == self.owner.name for v in used)
 
     @property
     def is_classmethod(self) -> bool:
