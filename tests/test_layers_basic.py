@@ -147,6 +147,11 @@ def test_local_response_norm():
         compare(nn.LocalResponseNorm(3, **options), norms.LocalResponseNorm(3, **options), x(*shape))
 
 
+def test_cross_map_lrn():
+    for size, options, channels in [(3, {}, 6), (4, dict(alpha=0.5, beta=0.6, k=2), 9), (5, dict(alpha=0.3), 3), (2, dict(alpha=0.2), 4)]:
+        compare(nn.CrossMapLRN2d(size, **options), norms.CrossMapLRN2d(size, **options), x(2, channels, 3, 2))
+
+
 LAZY = [
     ("Linear", (5,), {}, (2, 4)), ("Conv1d", (6, 3), dict(groups=2), (2, 4, 7)), ("Conv2d", (6, 3, 1, 1), {}, (2, 4, 5, 5)),
     ("Conv3d", (6, 2), dict(padding_mode="circular", padding=1), (2, 4, 3, 4, 3)), ("ConvTranspose1d", (6, 3), dict(groups=2), (2, 4, 5)),

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from migrate.support.flax.state import renamed
-from migrate.support.jax.norms import group_norm, layer_norm, local_response_norm, rms_norm
+from migrate.support.jax.norms import cross_map_lrn, group_norm, layer_norm, local_response_norm, rms_norm
 from migrate.support.jax.windows import ntuple
 
 
@@ -60,4 +60,14 @@ class LocalResponseNorm(nnx.Module):
 
     def __call__(self, input):
         return local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+
+class CrossMapLRN2d(LocalResponseNorm):
+    """(N, C, H, W): the same, but channel 0 counts for all later channels as well."""
+
+    def __init__(self, size, alpha=1e-4, beta=0.75, k=1, *, rngs=None):
+        super().__init__(size, alpha, beta, k)
+
+    def __call__(self, input):
+        return cross_map_lrn(input, self.size, self.alpha, self.beta, self.k)
 

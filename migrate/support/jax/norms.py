@@ -1,6 +1,7 @@
 """Normalisations, with statistics as PyTorch takes them; half precision is computed in float32."""
 import math
 
+import jax
 import jax.numpy as jnp
 
 
@@ -92,9 +93,27 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 
 
 def cross_map_lrn(input, size, alpha=1e-4, beta=0.75, k=1.0):
-    """(N, C, H, W): local response normalisation as PyTorch's CrossMapLRN2d does it: channel 0 counts for all later channels as well."""
+    """(N, C, H, W): local response normalisation as PyTorch's CrossMapLRN2d does it: channel 0 counts for all later channels as well, but not in the gradient, which has neighbours of its own."""
     reach, channels = (size - 1) // 2, input.shape[1]
-    square = input * input
-    padded = jnp.pad(square, [(0, 0), (reach, reach), (0, 0), (0, 0)])
-    total = sum(padded[:, i : i + channels] for i in range(2 * reach + 1))
-    return input / (total.at[:, reach + 1 :].add(square[:, :1]) * (alpha / size) + k) ** beta
+    before = int(size - (size - 1) / 2)
+
+    def around(x, first, last):
+        padded = jnp.pad(x, [(0, 0), (first, last), (0, 0), (0, 0)])
+        return sum(padded[:, i : i + channels] for i in range(first + last + 1))
+
+    def scaled(x):
+        square = x * x
+        return (around(square, reach, reach).at[:, reach + 1 :].add(square[:, :1])) * (alpha / size) + k
+
+    @jax.custom_jvp
+    def normalized(x):
+        return x / scaled(x) ** beta
+
+    @normalized.defjvp
+    def tangent(primals, tangents):
+        (x,), (t,) = primals, tangents
+        scale = scaled(x)
+        out = x / scale**beta
+        return out, t / scale**beta - 2 * alpha * beta / size * out / scale * around(x * t, size - 1 - before, before)
+
+    return normalized(input)
