@@ -29,7 +29,7 @@ def assess(project: Path, options: Options, engine: Engine, progress: Progress) 
         apart = disagreements(plan, store)
         for _, result in results(plan, store):
             for path, f in result["files"].items():
-                files[path] = {"diagnostics": [*f["diagnostics"], *apart.get(path, ())], "rewrites": sum(f["rewrites"].values())}
+                files[path] = {"diagnostics": [*f["diagnostics"], *apart.get(path, ())], "rewrites": sum(f["rewrites"].values()), "lines": f.get("lines", 0)}
     return _summed(plan, dict(sorted(files.items())), _surveys(plan, list(files), engine))
 
 
@@ -49,7 +49,7 @@ def _summed(plan: Plan, files: dict[str, Any], surveys: dict[str, Any]) -> dict[
     codes: Counter[str] = Counter(d[2] for f in files.values() for d in f["diagnostics"])
     errors = {p: sum(CODES[d[2]].severity == "error" for d in f["diagnostics"]) for p, f in files.items()}
     rewrites, left = sum(f["rewrites"] for f in files.values()), sum(errors.values())
-    lines = {p: plan.scans[p].lines if p in plan.scans else 0 for p in files}
+    lines = {p: plan.scans[p].lines if p in plan.scans else f["lines"] for p, f in files.items()}
     minutes = {p: effort(Counter(d[2] for d in f["diagnostics"])) for p, f in files.items()}
     return {
         "version": 1,

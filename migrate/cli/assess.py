@@ -62,7 +62,7 @@ def _print(found: dict[str, Any]) -> None:
 
     screen = console()
     totals, share = found["totals"], found["share"]
-    size = f"{totals['files']} files, {totals['lines']} lines, {totals['modules']} modules"
+    size = f"{totals['files']} files and {totals['lines']} lines of Python, {totals['modules']} modules"
     screen.print(f"[bold]{escape(found['project'])}[/] to {found['target']}: {size}")
     screen.print(
         f"converts today: {share['constructs']:.1%} of {totals['constructs']} constructs; {share['files']:.0%} of the files"

@@ -6,7 +6,7 @@ import os
 import resource
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -132,17 +132,25 @@ def _dry(project: Path, output: Path, options: Any, engine: Any, progress: Any, 
 
     plan = look(project, options, engine, None, output, progress)
     roles: dict[str, int] = {}
+    others = [e for e in plan.entries if e.is_beside]
     for e in plan.entries:
+        if e in others:
+            continue
         role = f"copied ({e.why})" if e.why else ROLES.get(e.role, e.role)
         roles[role] = roles.get(role, 0) + 1
         if verbose:
             click.echo(f"{role}: {e.path}")
     lines = sum(p.lines for p in plan.parts)
     supports = ", ".join(sorted({plan.support(p)[1] for p in plan.parts}))
-    click.echo(f"{len(plan.entries)} files: " + ", ".join(f"{n} {role}" for role, n in sorted(roles.items())))
-    click.echo(f"{lines} lines in {len(plan.parts)} parts" + (f"; shared definitions, where there are any, in {supports}" if supports else ""))
+    click.echo(f"{len(plan.entries) - len(others)} files: " + ", ".join(f"{n} {role}" for role, n in sorted(roles.items())) + _beside(others))
+    about = "about " if any(e.role == "notebook" for e in plan.entries) else ""  # what is in their cells is not read yet
+    click.echo(f"{about}{lines} lines of Python in {len(plan.parts)} parts" + (f"; shared definitions, where there are any, in {supports}" if supports else ""))
     click.echo("nothing was written")
     return 0
+
+
+def _beside(others: Sequence[Any]) -> str:
+    return f"; beside them {len(others)} copied that are no Python" if others else ""
 
 
 def _checker(target: str) -> Any:
@@ -172,13 +180,13 @@ def _tell(done: Any, output: Path, style: str, verbose: bool, seconds: float, en
         click.echo(json.dumps(machine.as_sarif(files), indent=2))
         return
     for path, d in text.located(files):
-        if verbose or d.severity == "error":
+        if verbose or d.severity != "info":
             echo(text.line(path, d), text.COLOURS[d.severity])
     totals = done.report["totals"]
     for path in done.outcome.edited:
         echo(f"{output / path}: kept, as it was edited since; --force replaces it", "yellow")
     told = [f"{n} {s}" for s, n in totals["status"].items() if n]
-    click.echo(f"{totals['files']} files: {', '.join(told)}; {totals['lines']} lines of Python")
+    click.echo(f"{totals['files']} files: {', '.join(told)}; {totals['lines']} lines of Python{_beside([e for e in done.plan.entries if e.is_beside])}")
     n = text.counts(files)
     work = f"about {totals['minutes'] / 60:.1f} hours of work"
     click.echo(f"{text.plural(n['error'], 'construct')} left, {text.plural(n['warning'], 'warning')}; {work}")

@@ -39,6 +39,11 @@ class Entry:
     why: str = ""
     size: int = 0
 
+    @property
+    def is_beside(self) -> bool:
+        """Whether it is copied as it is and no Python."""
+        return self.role == "copy" and not self.why and not self.path.endswith((".py", ".ipynb"))
+
 
 @dataclass(frozen=True)
 class Choice:

@@ -67,7 +67,7 @@ def _entry(f: dict[str, Any], diagnostics: list[Any], changed: bool, original: b
         if changed
         else "unchanged"
     )
-    return {"status": status, "lines": f.get("lines", original.count(b"\n")), "rewrites": f["rewrites"], "diagnostics": diagnostics}
+    return {"status": status, "lines": f.get("lines", original.count(b"\n") + bool(original and not original.endswith(b"\n"))), "rewrites": f["rewrites"], "diagnostics": diagnostics}
 
 
 def _encoded(code: str, encoding: str) -> bytes:
@@ -103,7 +103,7 @@ def _others(plan: Plan, delivery: Delivery, outcome: Outcome) -> None:
                 outcome.files[e.path] = {"status": "dependencies", "done": done, "diagnostics": []}
                 continue
         delivery.copy(source, e.path, replace=e.why != "not chosen")
-        if e.path.endswith((".py", ".ipynb")) or e.why:
+        if not e.is_beside:
             entry["lines"] = source.read_bytes().count(b"\n")
             outcome.files[e.path] = entry
 

@@ -26,6 +26,11 @@ class Notebook:
     unreadable: dict[int, str] = field(default_factory=dict)
     indent: int = 1
 
+    @property
+    def lines(self) -> int:
+        """How many lines of Python it has."""
+        return sum(t.count("\n") + 1 for t in self.cells.values())
+
     def source(self) -> bytes:
         """All cells as one module."""
         return "".join(f"{MARK.format(i)}\n{text.rstrip()}\n\n" for i, text in self.cells.items()).encode()
@@ -55,7 +60,7 @@ class Notebook:
             "names": sorted(c.names) if found else [],
             "used": sorted(used) if found else [],
             "imports": list(imported) if found else [],
-            "lines": sum(t.count("\n") + 1 for t in self.cells.values()),
+            "lines": self.lines,
             "rewrites": rewrites(c),
             "diagnostics": sorted(listed),
         }

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.infer.facts import Facts, written
+from migrate.port import notebooks
 from migrate.source.modules import Unit
 from migrate.source.text import SourceError, read
 from migrate.tables import Table
@@ -28,7 +29,7 @@ class Scan:
 def scan(path: Path, module: str, table: Table) -> Scan:
     """Looks at a file."""
     data = path.read_bytes()
-    lines = data.count(b"\n") + 1
+    lines = notebooks.read(data).lines if path.suffix == ".ipynb" else data.count(b"\n") + bool(data and not data.endswith(b"\n"))
     try:
         source = read(data, path.name)
     except SourceError as e:
