@@ -109,7 +109,8 @@ def plan(ctx: Context, used: Usage) -> None:
         if not gone:
             continue
         top = node in src.tree.body
-        if top and (first is None or node.lineno < first.lineno):
+        standard = isinstance(node, ast.Import) and all(a.name.partition(".")[0] in sys.stdlib_module_names for a in node.names)
+        if top and not standard and (first is None or node.lineno < first.lineno):
             first = node
         _shorten(ctx, node, gone)
     _add(ctx, first, _carried(ctx, used))
@@ -192,7 +193,8 @@ def _goes(ctx: Context, node: ast.Import | ast.ImportFrom, a: ast.alias, used: U
         return not places or inner
     if places or dotted in ctx.unit.files or any(dotted.startswith(m + ".") for m in ctx.unit.files if m):
         return False
-    return dotted.partition(".")[0] in ("torchvision", "einops") and any(isinstance(n, ast.Name) and n.id == name for n in ctx.source.nodes)
+    top = dotted.partition(".")[0]
+    return (top in ("torchvision", "einops") or isinstance(node, ast.Import) and top in sys.stdlib_module_names) and any(isinstance(n, ast.Name) and n.id == name for n in ctx.source.nodes)
 
 
 def _by_star(ctx: Context, node: ast.AST) -> bool:
@@ -351,6 +353,11 @@ def _after_standard(ctx: Context, first: ast.stmt) -> ast.stmt | None:
 
 
 EXAMPLES = (
+    Example(
+        "import copy\n\n\ndef clones(layer, n):\n    return nn.ModuleList([copy.deepcopy(layer) for _ in range(n)])\n",
+        "from torch_support import copy_module\n\n\ndef clones(", "import copy\n", why="nothing uses it any more",
+    ),
+    Example("import copy\n\n\ndef same(options, n):\n    return [copy.deepcopy(options)] * n\n", why="it is still used"),
     Example(
         "from torch import tensor\n\n\ndef largest(tensor):\n    return torch.finfo(tensor.dtype).max\n\n\ndef make(x):\n    return tensor(x, never=3)\n",
         jax="def largest(tensor):\n    return jnp.finfo(tensor.dtype).max\n\n\ndef make(x):\n    from torch import tensor\n", refused="MIG302", why="a parameter hides the imported name",
