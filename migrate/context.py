@@ -17,7 +17,8 @@ from migrate.targets.base import Target
 
 IMPORTS = {
     "jnp": "import jax.numpy as jnp", "jax": "import jax", "nnx": "from flax import nnx", "np": "import numpy as np", "math": "import math", "keras": "import keras",
-    "field": "from dataclasses import field", "partial": "from functools import partial", "functools": "import functools", "einops": "import einops", "optax": "import optax", "lax": "from jax import lax",
+    "field": "from dataclasses import field",
+    "partial": "from functools import partial", "functools": "import functools", "einops": "import einops", "optax": "import optax", "lax": "from jax import lax",
 }
 
 

@@ -7,9 +7,8 @@ import ast
 
 from migrate.context import Context
 from migrate.edits import Piece
-from migrate.infer.calls import ALL
+from migrate.infer.calls import ALL, uses_torch
 from migrate.infer.calls import WALKS as UNIQUE
-from migrate.infer.calls import uses_torch
 from migrate.infer.facts import HOOKS
 from migrate.infer.kinds import refs
 from migrate.rules import calling, rngs

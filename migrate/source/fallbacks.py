@@ -45,7 +45,8 @@ def prefer_own(unit: "Unit") -> None:
                 for bound in file.names.top.bindings.values():
                     replacing = [b for b in bound if b.node in inside]
                     own = [b for b in bound if b.kind == "class" and isinstance(b.node, ast.ClassDef) and b.node.bases and b.node not in inside]
-                    if own and replacing and all(b.kind == "assign" or _is_foreign(unit, local, b) for b in replacing) and all(_is_foreign(unit, local, b) for b in _imports(file, inside)):
+                    foreign = all(b.kind == "assign" or _is_foreign(unit, local, b) for b in [*replacing, *_imports(file, inside)])
+                    if own and replacing and foreign:
                         bound[:] = [b for b in bound if b not in replacing]
                         unit.shared.setdefault("replacing", set()).add(s)
 
@@ -57,7 +58,8 @@ def _imports(file: "FileInfo", inside: set[ast.AST]) -> list[Binding]:
 def _only_replaces(s: ast.Try) -> bool:
     """Whether a statement imports something, gives it another name and says so, and where that fails does nothing."""
     plain = all(isinstance(b, (ast.Import, ast.ImportFrom)) or isinstance(b, ast.Assign) and isinstance(b.value, ast.Name) or _speaks(b) for b in s.body)
-    return isinstance(s.body[0], (ast.Import, ast.ImportFrom)) and plain and not s.orelse and not s.finalbody and all(isinstance(b, ast.Pass) or _speaks(b) for h in s.handlers for b in h.body)
+    quiet = all(isinstance(b, ast.Pass) or _speaks(b) for h in s.handlers for b in h.body)
+    return isinstance(s.body[0], (ast.Import, ast.ImportFrom)) and plain and not s.orelse and not s.finalbody and quiet
 
 
 def _speaks(s: ast.stmt) -> bool:

@@ -25,7 +25,10 @@ def _base_of(f: ast.FunctionDef) -> str:
     body = f.body[1:] if isinstance(f.body[0], ast.Expr) and isinstance(f.body[0].value, ast.Constant) else f.body
     match body:
         case [
-            ast.Assign(targets=[ast.Attribute(value=ast.Name(id=given), attr="__bases__")], value=ast.BinOp(left=ast.Tuple(elts=[ast.Name(id=base)]), op=ast.Add(), right=rest)),
+            ast.Assign(
+                targets=[ast.Attribute(value=ast.Name(id=given), attr="__bases__")],
+                value=ast.BinOp(left=ast.Tuple(elts=[ast.Name(id=base)]), op=ast.Add(), right=rest),
+            ),
             ast.Return(value=ast.Name(id=back)),
         ] if [a.arg for a in f.args.args] == [given] and back == given and not f.decorator_list:
             kept = ast.unparse(rest)
