@@ -17,7 +17,7 @@ from flax import nnx
 from rows_common import flat, load
 
 import migrate
-from migrate.known import difference
+from migrate.known import corners, difference
 from migrate.tables import standard
 
 # Raises where PyTorch does not, as the tables say.
@@ -27,6 +27,8 @@ LOUD = {
     if row.known
     for n in (row.torch, *row.also, *row.methods)
 }
+# Values that are not PyTorch's at some of its own samples.
+OTHER = {name.removeprefix("torch."): c.what for name, found in corners().items() for c in found if "databases" in c.edges}
 
 
 def pytest_generate_tests(metafunc):
@@ -108,6 +110,8 @@ def test_operator(operator, target, record_property):
         try:
             close(want, got, exact(space["f"], operator.tensors))
         except AssertionError:
+            if reason := OTHER.get(operator.name.partition("/")[0]):
+                pytest.xfail(reason)
             assert [d for d in conversion.diagnostics if d.severity != "info"], conversion.code
             raise
 
@@ -128,7 +132,12 @@ def test_layer(layer, target, record_property):
     inputs = [jnp.asarray(t.numpy()) for t in layer.tensors]
     ours = made["Net"](rngs=nnx.Rngs(0)) if target == "flax" else made["Net"]()
     ours.eval()
-    ours(*inputs)
+    try:
+        ours(*inputs)
+    except Exception as e:
+        if reason := LOUD.get(layer.name):
+            pytest.xfail(f"{reason}: {e}")
+        raise
     loaded = migrate.load_state_dict(ours, net.state_dict())
     assert not loaded.missing and not loaded.unexpected
     close(want, [np.asarray(a) for a in flat(jax.tree.leaves(ours(*inputs)))])
