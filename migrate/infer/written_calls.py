@@ -258,7 +258,7 @@ class Application:
             root = root[1]
         given = self.bound.get(root[1]) if isinstance(root, tuple) and root[0] == "param" else None
         value = self._mapped(frozenset([r]))
-        if given is None or not value:
+        if given is None or not value and (r.made != root or not isinstance(given[1], (ast.Name, ast.Attribute, ast.Subscript))):
             return
         if isinstance(r.made, tuple) and r.made[0] == "field":
             target = given[1] if given[1] is not None else self.node.func

@@ -3,7 +3,7 @@
 A write in place shows in every name, attribute and container that shares the tensor. What is used afterwards gets its new value too, or the write is diagnosed.
 """
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from migrate.context import Context
 from migrate.edits import Emitter, Piece
@@ -164,7 +164,9 @@ def check(ctx: Context, node: ast.AST, target: ast.expr | None, itself: bool = F
     for event in events(ctx, node):
         if not event.sure and not _has_tensors(ctx, node):
             continue
-        for s in others(ctx, node, event, itself):
+        found = others(ctx, node, event, itself)
+        report_untold(ctx, node, event, found)
+        for s in found:
             made = _repair(ctx, node, event, s, target)
             if made is not None:
                 after.append(made)
@@ -209,6 +211,27 @@ def report(ctx: Context, node: ast.AST, event: Event, s: Shared) -> None:
     elif not event.sure:
         said = f"if `{target}` is a tensor, PyTorch changes `{other}` as well"
     ctx.report("MIG202" if s.copied or not event.sure else "MIG303", node, f"{said}; here `{other}` keeps its old value")
+
+
+def report_untold(ctx: Context, node: ast.AST, event: Event, found: list[Shared]) -> None:
+    """Says that what a loop goes over keeps its old values, where nothing tells what its elements are: they may belong to something that lasts."""
+    name = event.given if event.argument and event.given is not None else event.target
+    while isinstance(name, (ast.Attribute, ast.Subscript)):
+        name = name.value
+    if found or any(_is_made(ctx, r.made) for r in event.value) or not isinstance(name, ast.Name) or ctx.kind(name).variable or ctx.kind(name).tag not in ("tensor", "unknown"):
+        return
+    loop = ctx.source.enclosing(node, ast.For, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    while isinstance(loop, ast.For) and not any(isinstance(n, ast.Name) and n.id == name.id for n in ast.walk(loop.target)):
+        loop = ctx.source.enclosing(loop, ast.For, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    if isinstance(loop, ast.For) and not isinstance(loop.iter, (ast.List, ast.Tuple)):
+        said = " ".join(ctx.source.segment(loop.iter).split())
+        ctx.report("MIG202", node, f"PyTorch changes `{name.id}` where it comes from, too: what `{said}` goes over keeps its old values here")
+
+
+def _is_made(ctx: Context, made: Hashable) -> bool:
+    """Whether a tensor is known to be made in the function."""
+    made = made[0] if isinstance(made, tuple) else made
+    return isinstance(made, ast.AST) and (not isinstance(made, ast.Call) or ctx.kind(made).is_tensor)
 
 
 def _callers(ctx: Context, node: ast.AST, event: Event) -> None:
@@ -286,6 +309,16 @@ def _is_free(ctx: Context, node: ast.AST, name: str) -> bool:
 
 
 EXAMPLES = (
+    Example(
+        "class Slow(nn.Module):\n    def __init__(self, net: nn.Module):\n        super().__init__()\n        self.net = net\n\n    def scale(self, w):\n"
+        "        for t in [p.data for p in self.net.parameters()]:\n            t.mul_(w)\n",
+        jax="            t = t * w\n", reported="MIG202", why="the elements belong to the parameters",
+    ),
+    Example(
+        "def fill_(t: torch.Tensor, s: torch.Tensor):\n    t.copy_(s)\n\n\ndef all_(pairs):\n    for a, b in pairs:\n        fill_(a.data, b.data)\n",
+        jax="fill_(a.data, b.data)\n", reported="MIG202", why="what is written to is not known",
+    ),
+    Example("def f(x: torch.Tensor):\n    total = 0\n    for t in (x + 1, x + 2):\n        t.mul_(2)\n        total = total + t\n    return total\n", jax="        t = t * 2\n        total = total + t\n", why="nothing else holds them"),
     Example(
         "def f(x: torch.Tensor):\n    x = x.clone()\n    y = x[0]\n    y += 1\n    return x * y\n",
         jax="    y += 1\n    x = x.at[0].set(y)\n", why="y is a view of x",

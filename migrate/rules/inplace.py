@@ -311,7 +311,9 @@ def _argument(ctx: Context, node: ast.Call) -> None:
         elif event.returned and root is not None and isinstance(ctx.source.parent(node), ast.Expr) and not _unreachable(ctx, root):
             _written_back(ctx, node, given)
         else:
-            for s in aliases.others(ctx, node, event, itself=not event.key):
+            shared = aliases.others(ctx, node, event, itself=not event.key)
+            aliases.report_untold(ctx, node, event, shared)
+            for s in shared:
                 aliases.report(ctx, node, event, s)
 
 
