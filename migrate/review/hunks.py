@@ -94,7 +94,8 @@ class _Hunks:
         grown = False
         for i, (r, changes) in enumerate(self.ranges):
             if r != (0, len(self.source.text)) and self._readings(r, changes) is None:
-                self.ranges[i] = (self.slots.enclosing(*r) or (0, len(self.source.text)), changes)
+                wider = self.slots.enclosing(*r)
+                self.ranges[i] = (wider if wider is not None and wider != r else (0, len(self.source.text)), changes)
                 grown = True
         return grown
 
@@ -105,7 +106,8 @@ class _Hunks:
             made = self._readings(r, changes)
             if r[0] < r[1] and made is not None and made[0].statements and not made[1].statements:
                 gone.update(s.statement for s in self.slots.within(*r))
-        for node in {p for s in gone if (p := self.source.parent(s)) is not self.source.tree} - gone:  # what goes whole leaves no empty block
+        around = {p for s in gone if (p := self.source.parent(s)) is not None and p is not self.source.tree} - gone
+        for node in {p for p in around if self.source.parent(p) not in gone}:  # what goes whole leaves no empty block, nor does a handler of it
             for name in ("body", "orelse", "finalbody"):
                 block = getattr(node, name, None)
                 if isinstance(block, list) and block and all(s in gone for s in block):
