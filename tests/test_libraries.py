@@ -208,7 +208,7 @@ def test_runs(driver) -> None:
     model = driver.make(num_labels=3, extra=5, rngs=nnx.Rngs(0))
     model.eval()
     assert model.config.num_labels == 3 and model.config.extra == 5 and model.config.width == 8 and model.config.rope_parameters["rope_type"] == "default"
-    assert model.lm_head.embed is model.model.embed_tokens, "tied"
+    assert model.lm_head.embedding is model.model.embed_tokens.embedding, "tied"
     assert float(model.model.layers[0].qkv.bias[0]) == 0.25 and 0 < float(jnp.std(model.model.embed_tokens.embedding[...])) < 0.05, "first values"
     ids = jnp.asarray([[1, 2, 3, 4]])
     whole = model(ids, use_cache=True, output_hidden_states=True)
