@@ -187,8 +187,11 @@ def _element(ctx: Context, node: ast.AST, event: Event, s: Shared, target: ast.e
     if event.argument or s.how != "same" or not isinstance(target, ast.Name) or not isinstance(event.target, ast.Name) or target.id != event.target.id:
         return None
     place = place_of(ctx, node, target.id)
-    if place is None or s.path[: s.path.rfind("[")] != ast.unparse(place.container):
+    container = ast.unparse(place.container) if place is not None else ""
+    if place is None or s.path[: s.path.rfind("[")] != container:
         return None
+    if len(event.value) < len({o.path for o in event.shared if o.path[: o.path.rfind("[")] == container}):
+        return None  # one tensor is several of its elements
     return written_back(ctx, node, place, target.id)
 
 

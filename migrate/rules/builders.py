@@ -478,7 +478,7 @@ EXAMPLES = (
         "def get(name, n, *, rngs: nnx.Rngs):\n    if name == '':\n        return Identity()\n    made = TABLE[name]\n    return build(made, n, rngs=rngs)\n", "    return made(n)\n", why="what is returned where else a module is",
     ),
     Example(
-        "TABLE = {}\n\n\ndef get(name, state):\n    made = TABLE[name]\n    net = made(3)\n    net.load_state_dict(state)\n    return net\n", "    net = build(made, 3, rngs=rngs)\n", "    net = made(3)\n", why="what is used as a module",
+        "TABLE = {}\n\n\ndef get(name, state):\n    made = TABLE[name]\n    net = made(3)\n    net.load_state_dict(state)\n    return net\n", "    net = build(made, 3, rngs=rngs)\n", "    net = made(3)\n", why="what is used as a module", refused="MIG306",
     ),
     Example(
         "class Net(nn.Module):\n    def __init__(self, n, block: nn.Module):\n        super().__init__()\n        self.a = block(n)\n", "        self.a = build(block, n, rngs=rngs)\n", "        self.a = block(n)\n", why="a class that is annotated as a module",

@@ -110,6 +110,7 @@ EXAMPLES = (
     Example("def f(x: torch.Tensor):\n    parts = {'a': x + 1}\n    for p in parts.values():\n        p.add_(1)\n    return parts\n", jax="    for key, p in parts.items():\n        p = p + 1\n        parts[key] = p\n"),
     Example("def f(x: torch.Tensor):\n    parts = [x + 1, x + 2]\n    for n, p in enumerate(parts):\n        p[0] = n\n    return parts\n", jax="        p = p.at[0].set(n)\n        parts[n] = p\n", why="the loop's own index"),
     Example("def f(x: torch.Tensor):\n    parts = (x + 1, x + 2)\n    for p in parts:\n        p.add_(1)\n    return parts\n", refused="MIG303", why="a tuple can't be written to"),
+    Example("def f(x: torch.Tensor):\n    y = x + 1\n    parts = [y, y]\n    for p in parts:\n        p.add_(1)\n    return parts\n", refused="MIG303", why="one tensor is two elements"),
     Example("def f(names: list[str]):\n    for n in names:\n        n += 'a'\n    return names\n", why="no tensors"),
     Example("def f(parts):\n    total = 0\n    for p in parts:\n        total = total + p\n    return total\n", why="nothing is written to"),
 )

@@ -37,6 +37,9 @@ def visit_call(ctx: Context, node: ast.Call) -> None:
         ctx.edit(node, lambda e: Piece(f"{name}({ctx.self_of(node)}{stream})"), RULE, why=func.attr)
         return
     only_module = kind.is_unknown and (func.attr in UNIQUE | BACKWARD or _of_part(ctx, node, func) or _of_all(ctx, node, func)) and func.attr not in ctx.inf.method_names() and ctx.resolve(func) is None
+    if kind.is_unknown and not only_module and _is_checkpoint(ctx, node, func):
+        ctx.refuse("MIG306", node, "whether this is of a module, for which the output has a function, or of an optimizer is not known: annotate it as nn.Module")
+        return
     if kind.tag != "module" and not only_module or isinstance(kind.ref, ClassInfo) and kind.ref.method(func.attr) is not None:
         return
     if func.attr in WALKS and func.attr in ctx.support:
@@ -70,6 +73,13 @@ def _set_mode(ctx: Context, node: ast.Call, func: ast.Attribute, mode: ast.expr)
         ctx.edit(node, lambda e: Piece(f"{e.piece(func.value).at(17)}.{'train' if mode.value else 'eval'}()"), RULE, why=func.attr)
         return
     ctx.edit(node, lambda e: Piece(f"{ctx.name('train_mode')}({e.piece(func.value).text}, {e.piece(mode).text})"), RULE, why=func.attr)
+
+
+def _is_checkpoint(ctx: Context, node: ast.Call, func: ast.Attribute) -> bool:
+    """`model.state_dict()`, `model.load_state_dict(state)` of a name that nothing is known of."""
+    given = len(node.args) + len(node.keywords)
+    fits = func.attr == "state_dict" and not given or func.attr == "load_state_dict" and given
+    return bool(fits) and func.attr not in ctx.inf.method_names() and ctx.resolve(func) is None and uses_torch(ctx.file)
 
 
 def _of_part(ctx: Context, node: ast.Call, func: ast.Attribute) -> bool:
@@ -248,4 +258,6 @@ EXAMPLES = (
     Example(f"{HEAD}        self.n = len(self.state_dict())\n", "        self.n = len(state_dict(self))\n", ),
     Example(f"{HEAD}\n    def load(self, state):\n        self.load_state_dict(state, strict=False)\n", "        load_state_dict(self, state, strict=False)\n"),
     Example("def f():\n    net = nn.Linear(3, 3)\n    return net.state_dict(prefix='a')\n", refused="MIG306"),
+    Example("def save(thing):\n    return {'state': thing.state_dict()}\n", refused="MIG306", why="a module or an optimizer"),
+    Example("class Run:\n    def state_dict(self):\n        return {}\n\n\ndef save(run):\n    return run.state_dict()\n", why="another class has such a method"),
 )
