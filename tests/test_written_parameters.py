@@ -42,10 +42,16 @@ BODIES = {
 }
 WHOLE = """
 
+class Low(nn.Linear):
+    def forward(self, x):
+        self.weight.data = torch.renorm(self.weight.data, p=2, dim=0, maxnorm=0.1)
+        return super().forward(x)
+
+
 class All(nn.Module):
     def __init__(self):
         super().__init__()
-        self.parts = nn.ModuleList([{}])
+        self.parts = nn.ModuleList([Low(3, 3), {}])
 
     def forward(self, x):
         return [part(x) for part in self.parts]
@@ -65,7 +71,7 @@ def test_values_and_gradients_agree(tmp_path):
         (tmp_path / file).write_text(code)
     v = migrate.check(tmp_path / "model.py", tmp_path / "out.py", model="All()", inputs=["f32[2,3]"])
     assert v.ok and v.reached == "jit", v.message
-    assert {t.name for t in v.gradients} >= {f"parts.{i}.a.bias" for i in (0, 1, 2, 4, 5)}
+    assert {t.name for t in v.gradients} >= {f"parts.{i}.a.bias" for i in (1, 2, 3, 5, 6)} | {"parts.0.kernel"}
 
 
 EMA = """

@@ -219,7 +219,7 @@ def report(ctx: Context, node: ast.AST, event: Event, s: Shared) -> None:
 def report_untold(ctx: Context, node: ast.AST, event: Event, found: list[Shared]) -> None:
     """Says that what a loop goes over keeps its old values, where nothing tells what its elements are: they may belong to something that lasts."""
     name = event.given if event.argument and event.given is not None else event.target
-    while isinstance(name, (ast.Attribute, ast.Subscript)):
+    while isinstance(name, ast.Subscript) or isinstance(name, ast.Attribute) and name.attr == "data":
         name = name.value
     if found or any(_is_made(ctx, r.made) for r in event.value) or not isinstance(name, ast.Name) or ctx.kind(name).variable or ctx.kind(name).tag not in ("tensor", "unknown"):
         return

@@ -94,6 +94,10 @@ EXAMPLES = (
         "        for p in parameters(self):\n            p[...] = with_gradient_of(p, p * 0.5)\n", "with_gradient_of(p, ", why="each parameter",
     ),
     Example(f"{HEAD}    @torch.no_grad()\n    def step(self):\n        self.w.mul_(0.9)\n\n    def forward(self, x):\n        return x * self.w\n", "        self.w[...] = self.w[...] * 0.9\n", "        self.w.assign(self.w.value * 0.9)\n", why="no forward pass calls it"),
+    Example(
+        "class Low(nn.Linear):\n    def forward(self, x):\n        self.weight.data = torch.renorm(self.weight.data, 2, 0, 0.1)\n        return super().forward(x)\n",
+        "        self.kernel[...] = with_gradient_of(self.kernel, renorm(", "        self.weight.assign(with_gradient_of(self.weight, renorm(", why="of the layer that the class is",
+    ),
     Example(f"{HEAD}    def forward(self, x):\n        self.s.data.mul_(0.5)\n        return x * self.s\n", "        self.s[...] = self.s[...] * 0.5\n", "        self.s.assign(self.s.value * 0.5)\n", why="a buffer has no gradient"),
     Example("class Site:\n    def forward(self, page):\n        page.data.clear()\n        return page\n", why="no tensors"),
     Example("def f(table, no_grad):\n    with no_grad():\n        table.data = 3\n    return table\n"),

@@ -69,7 +69,7 @@ RULES: dict[type[ast.AST], tuple[Visit, ...]] = {
     ast.Dict: (placement.visit_dict,),
     ast.Compare: (lookups.visit_compare, type_tests.visit_compare),
     ast.Expr: (seeding.visit_expr, noise.visit_expr, hyperparameters.visit_expr),
-    ast.Assign: (late_options.visit_assign, constants.visit_assign, modules.visit_assign, optimizers.visit_assign, optional.visit_assign, noise.visit_assign, traversal.visit_assign, inplace.visit_assign, containers.visit_assign, tying.visit_assign, state.visit_assign, notes.visit_assign, static.visit_assign, wrappers.visit_assign),
+    ast.Assign: (late_options.visit_assign, constants.visit_assign, modules.visit_assign, optimizers.visit_assign, optional.visit_assign, noise.visit_assign, traversal.visit_assign, inplace.visit_assign, containers.visit_assign, tying.visit_assign, state.visit_assign, state.visit_data, notes.visit_assign, static.visit_assign, wrappers.visit_assign),
     ast.AnnAssign: (late_options.visit_assign, static.visit_annassign, fields.visit_annassign),
     ast.AugAssign: (late_options.visit_assign, inplace.visit_augmented,),
     ast.Call: (

@@ -395,6 +395,26 @@ def visit_assign(ctx: Context, node: ast.Assign) -> None:
     ctx.edit(node, lambda e: write(ctx, e, variable, e.piece(node.value), template), RULE, why="variable")
 
 
+def visit_data(ctx: Context, node: ast.Assign) -> None:
+    """`f(x).data = value` that no rule has taken: an array has no data to replace. The weight of any layer gets the value."""
+    target = node.targets[0]
+    if not isinstance(target, ast.Attribute) or target.attr != "data" or ctx.owned(node):
+        return
+    held = target.value
+    found = isinstance(held, ast.Call) and ctx.dotted(held.func) == "builtins.getattr" and ctx.kind(held.args[0]).tag == "module"
+    if len(node.targets) == 1 and of_unknown_layer(ctx, held) and isinstance(held, ast.Attribute) and "set_torch_weight" in ctx.support:
+        ctx.edit(node, lambda e: _set_of_any(ctx, e, held, e.piece(node.value)), RULE, why="data")
+    elif found or ctx.kind(held).is_tensor or of_unknown_layer(ctx, held):
+        ctx.refuse("MIG303", node, "the data of this tensor can't be replaced: nothing here holds it by a name")
+
+
+def _set_of_any(ctx: Context, e: Emitter, held: ast.Attribute, value: Piece) -> Piece:
+    layer = e.piece(held.value).text
+    if held.attr == "weight":
+        return Piece(f"{ctx.name('set_torch_weight')}({layer}, {value.text})")
+    return fill(ctx, ctx.target.write, v=Piece(f"{ctx.name('bias_of')}({layer})"), x=value)
+
+
 def _several(ctx: Context, node: ast.Assign, target: ast.Tuple | ast.List) -> None:
     """`self.a, self.b = f(x)` of variables: names take the values, which are written then."""
     owner = ctx.class_of(node)
@@ -447,8 +467,9 @@ def _held(ctx: Context, node: ast.Attribute) -> Kind:
         for k in kinds:
             if k.variable:
                 return k
-        return Kind("unknown")
-    return ctx.kind(node)
+        if kinds:
+            return Kind("unknown")
+    return ctx.kind(node)  # also that of a layer that the class derives from
 
 
 def _registered(ctx: Context, owner: ClassInfo, node: ast.Attribute) -> bool:
@@ -616,4 +637,7 @@ EXAMPLES = (
         "        self.w = (nnx.Param if not frozen else Buffer)(jnp.zeros((3,)))\n", "        self.w = Parameter(jnp.zeros((3,)), requires_grad=not frozen)\n",
     ),
     Example("class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.w = nn.Parameter()\n", refused="MIG302"),
+    Example("def f(x: torch.Tensor):\n    x.exp().data = x\n    return x\n", refused="MIG303"),
+    Example("def f(m: nn.Module, name):\n    getattr(m, name).data = torch.ones(3)\n", refused="MIG303", why="which layout it has is not known"),
+    Example("def f(m: nn.Module):\n    m.layers[0].weight.data = torch.ones(3)\n", "    set_torch_weight(m.layers[0], jnp.ones((3,)))\n", "def f(m: Module):\n", why="any layer"),
 )
