@@ -67,7 +67,8 @@ def _entry(f: dict[str, Any], diagnostics: list[Any], changed: bool, original: b
         if changed
         else "unchanged"
     )
-    return {"status": status, "lines": f.get("lines", original.count(b"\n") + bool(original and not original.endswith(b"\n"))), "rewrites": f["rewrites"], "diagnostics": diagnostics}
+    lines = f.get("lines", original.count(b"\n") + bool(original and not original.endswith(b"\n")))
+    return {"status": status, "lines": lines, "rewrites": f["rewrites"], "diagnostics": diagnostics}
 
 
 def _encoded(code: str, encoding: str) -> bytes:
