@@ -93,7 +93,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 
 
 def cross_map_lrn(input, size, alpha=1e-4, beta=0.75, k=1.0):
-    """(N, C, H, W): local response normalisation as PyTorch's CrossMapLRN2d does it: channel 0 counts for all later ones, but not in the gradient, which has its own neighbours."""
+    """(N, C, H, W): as PyTorch's CrossMapLRN2d: channel 0 counts for all later ones, but not in the gradient, which has its own neighbours."""
     reach, channels = (size - 1) // 2, input.shape[1]
     before = int(size - (size - 1) / 2)
 
