@@ -143,28 +143,37 @@ def mode(input, dim=-1, keepdim=False):
     return values_at(mode_index, input, dim, keepdim)
 
 
-def cumulative_extremum(input, dim, better):
-    """The best element so far along dim, and its index; of equal ones the last."""
+def cumulative_extremum(input, dim, extreme):
+    """The extreme element so far along dim, and its index; of equal ones the last. Only those get a gradient."""
     def later(a, b):
-        take = better(b[0], a[0]) | jnp.isnan(b[0])
-        return jnp.where(take, b[0], a[0]), jnp.where(take, b[1], a[1])
+        value = extreme(a[0], b[0])  # NaN, where one of them is
+        return value, jnp.where((b[0] == value) | (b[0] != b[0]), b[1], a[1])
 
     input = jnp.asarray(input)
     if input.ndim == 0:
         return ValuesIndices(input, jnp.zeros((), int))
-    index = jax.lax.broadcasted_iota(int, input.shape, dim % input.ndim)
-    _, indices = jax.lax.associative_scan(later, (jax.lax.stop_gradient(input), index), axis=dim)
-    return ValuesIndices(jnp.take_along_axis(input, indices, axis=dim), indices)
+    axis = dim % input.ndim
+
+    @jax.custom_jvp
+    def find(input):
+        return jax.lax.associative_scan(later, (input, jax.lax.broadcasted_iota(int, input.shape, axis)), axis=axis)
+
+    @find.defjvp
+    def of_those(primals, tangents):
+        values, indices = find(*primals)
+        return (values, indices), (jnp.take_along_axis(tangents[0], indices, axis=axis), np.zeros(indices.shape, jax.dtypes.float0))
+
+    return ValuesIndices(*find(input))
 
 
 def cummax(input, dim):
     """Largest elements so far along dim, and where they were."""
-    return cumulative_extremum(input, dim, jnp.greater_equal)
+    return cumulative_extremum(input, dim, jnp.maximum)
 
 
 def cummin(input, dim):
     """Smallest elements so far along dim, and where they were."""
-    return cumulative_extremum(input, dim, jnp.less_equal)
+    return cumulative_extremum(input, dim, jnp.minimum)
 
 
 def std(input, dim=None, correction=1, keepdim=False):
